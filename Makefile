@@ -1,0 +1,40 @@
+# Two commands matter: `make run` and `make test`. Both install what they need on a machine with Python, make and git.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: help run test check bench docs browser clean
+
+help:  ## show what there is to do
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Keystead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing Keystead and its tools into .venv (about a minute, once)..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: $(STAMP)  ## start the server and print a login link
+	@$(BIN)/keystead up
+
+test: $(STAMP) browser check  ## everything that must hold: linters, types, floors, all tests
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+check: $(STAMP)  ## ruff, strict types, import floors
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+browser: $(STAMP)
+	@$(BIN)/python tests/web/browser.py --install
+
+bench: $(STAMP)  ## ours beside the peers, in one run; ONLY=wire for one suite
+	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+docs: $(STAMP)  ## write the generated pages anew: docs/keys.md, docs/settings.md, docs/cli.md
+	$(BIN)/python -m keystead.cli.docs
+
+clean:  ## remove what was installed and built
+	rm -rf .venv bench/.venv-peers bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

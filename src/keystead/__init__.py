@@ -1,0 +1,1 @@
+"""Keystead: every Valkey/Redis key declared once, and the backend that grows from it."""

@@ -1,0 +1,173 @@
+"""All settings: one frozen tree, read once at start, passed on as values.
+
+Precedence: flags over environment over file over defaults. The environment name of ``http.port`` is
+``KEYSTEAD_HTTP_PORT``; the file is TOML with one table per section. Every setting has its unit in its name.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from keystead.errors import Invalid
+
+
+def _setting(default: Any, says: str, *, choices: tuple[str, ...] = (), secret: bool = False) -> Any:
+    return field(default=default, metadata={"says": says, "choices": choices, "secret": secret})
+
+
+@dataclass(frozen=True, slots=True)
+class ValkeySettings:
+    """How to reach the server."""
+
+    url: str = _setting(
+        "embedded://.keystead",
+        "where the server is: embedded://DIR, valkey://, redis://, rediss://, unix://, sentinel:// or cluster://",
+        secret=True,
+    )
+    command_timeout_seconds: float = _setting(
+        10.0, "a connection whose oldest command has waited this long is taken for dead and replaced"
+    )
+    connect_timeout_seconds: float = _setting(5.0, "longest wait for one connection attempt, log-in included")
+    outage_seconds: float = _setting(
+        10.0, "how long a command waits for a server that is away before it fails with Unavailable"
+    )
+    in_flight_bytes: int = _setting(
+        64 * 1024 * 1024, "bytes of unanswered commands per connection before callers have to wait"
+    )
+    wires: int = _setting(1, "shared connections per server")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedSettings:
+    """The Valkey server that Keystead starts itself."""
+
+    fsync: str = _setting(
+        "everysec", "when the append-only file reaches the disk; always loses nothing, everysec about a second",
+        choices=("always", "everysec", "no"),
+    )
+    memory_bytes: int = _setting(0, "memory limit of the server, 0 for none; at the limit writes are refused")
+    port: int = _setting(0, "also listen on this loopback port, with a password file; 0 for the private socket only")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The HTTP server."""
+
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8400, "port to listen on; 0 picks a free one")
+    trusted_proxies: str = _setting("", "comma-separated networks whose forwarding header is believed")
+    login_link_seconds: int = _setting(900, "how long the printed one-time login link works")
+    session_seconds: int = _setting(12 * 3600, "how long a dashboard log-in lasts")
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """Log lines."""
+
+    level: str = _setting("info", "least serious level that is written", choices=("debug", "info", "warning", "error"))
+    format: str = _setting("auto", "text for people, json for machines; auto asks whether a person is watching",
+                           choices=("auto", "text", "json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    valkey: ValkeySettings = field(default_factory=ValkeySettings)
+    embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as documentation and error messages show it."""
+
+    name: str
+    type: type
+    default: object
+    says: str
+    choices: tuple[str, ...]
+    secret: bool
+
+    @property
+    def environment_name(self) -> str:
+        return "KEYSTEAD_" + self.name.replace(".", "_").upper()
+
+
+def all_settings() -> Iterator[Setting]:
+    """Every setting, in the order of the tree."""
+    for section in fields(Settings):
+        section_type = get_type_hints(Settings)[section.name]
+        hints = get_type_hints(section_type)
+        for entry in fields(section_type):
+            yield Setting(f"{section.name}.{entry.name}", hints[entry.name], entry.default, **entry.metadata)
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Settings:
+    """Read the tree once.
+
+    ``flags`` maps names such as ``http.port`` to values; ``None`` values count as not given. Without ``file``, a
+    ``keystead.toml`` in the working directory is read if it is there. Refuses with ``Invalid`` what it does not know.
+    """
+    environment = os.environ if environment is None else environment
+    given: dict[str, tuple[object, str]] = {}
+    known = {setting.name: setting for setting in all_settings()}
+    path = file if file is not None else Path("keystead.toml")
+    if file is not None or path.is_file():
+        given.update(_read_file(path, known))
+    for setting in known.values():
+        if setting.environment_name in environment:
+            given[setting.name] = environment[setting.environment_name], setting.environment_name
+    for name, value in (flags or {}).items():
+        if value is not None:
+            given[name] = value, f"flag for {name}"
+
+    sections: dict[str, dict[str, object]] = {}
+    for name, (value, source) in given.items():
+        section, _, entry = name.partition(".")
+        sections.setdefault(section, {})[entry] = _checked(known[name], value, source)
+    settings = Settings()
+    return replace(settings, **{name: replace(getattr(settings, name), **values) for name, values in sections.items()})
+
+
+def _read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, tuple[object, str]]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Invalid(f"settings file {path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Invalid(f"settings file {path} is not valid TOML: {error}") from error
+    found: dict[str, tuple[object, str]] = {}
+    for section, table in document.items():
+        if not isinstance(table, dict):
+            raise Invalid(f"{path}: {section} stands outside a table; settings live in tables such as [http]")
+        for entry, value in table.items():
+            name = f"{section}.{entry}"
+            if name not in known:
+                raise Invalid(f"{path}: there is no setting {name}; docs/settings.md lists them all")
+            found[name] = value, f"{path}: {name}"
+    return found
+
+
+def _checked(setting: Setting, value: object, source: str) -> object:
+    shown = "the given value" if setting.secret else repr(value)
+    try:
+        if setting.type is int and isinstance(value, float | bool):
+            raise ValueError
+        converted: object = setting.type(value)
+    except (TypeError, ValueError):
+        raise Invalid(f"{source}: {shown} is not of type {setting.type.__name__}") from None
+    if setting.choices and converted not in setting.choices:
+        raise Invalid(f"{source}: {shown} is not one of {', '.join(setting.choices)}")
+    if isinstance(converted, int | float) and converted < 0:
+        raise Invalid(f"{source}: {shown} must not be negative")
+    return converted
