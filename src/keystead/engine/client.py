@@ -1,0 +1,266 @@
+"""The client: redis-py's whole command API over one shared, self-pipelining connection."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import redis.asyncio
+import redis.exceptions
+from redis.asyncio.connection import ConnectionPool
+
+from keystead.engine.commands import Plan, blocks, full_name, pack, plan
+from keystead.engine.connection import Connection
+from keystead.engine.dedicated import Dedicated
+from keystead.engine.endpoint import Endpoint
+from keystead.engine.failures import AnswerLost, NotSent, ServerAway
+from keystead.engine.pipeline import Pipeline
+from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Wire
+from keystead.errors import Invalid
+from keystead.keys.executor import Command, Reply
+from keystead.keys.layout import Layout
+from keystead.settings import ValkeySettings
+from keystead.telemetry import counts
+
+T = TypeVar("T")
+
+# The server did not run the command and will later: safe to send again whatever the command.
+NOT_YET = (redis.exceptions.BusyLoadingError, redis.exceptions.MasterDownError)
+RECOVERABLE = (NotSent, AnswerLost, *NOT_YET, redis.exceptions.ReadOnlyError)
+
+
+class Valkey(redis.asyncio.Redis):
+    """A server, as all tasks of a process share it.
+
+    Every redis-py idiom works: commands, pipelines, WATCH, ``pubsub()``, ``lock()``. Replies are bytes. Commands of
+    concurrent tasks travel together; blocking commands get a connection of their own. A command whose reply was lost
+    is sent again only if that is harmless, otherwise ``ReplyLost`` says that it may have been applied.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Awaitable[Endpoint]],
+        *,
+        pool: ConnectionPool,
+        settings: ValkeySettings | None = None,
+        layout: Layout = Layout.PLAIN,
+        follows_primary: bool = False,
+    ) -> None:
+        super().__init__(connection_pool=pool)
+        self.settings = settings or ValkeySettings()
+        self._layout = layout
+        self._follows_primary = follows_primary
+        self._wires = [Wire(find, self.settings) for _ in range(max(1, self.settings.wires))]
+        self._wire = self._wires[0]
+        self._turn = 0
+        self._dedicated = Dedicated(find, self.settings)
+        self._plans: dict[str, Plan] = {}
+        self.find = find
+
+    # -- life -------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> "Valkey":
+        """Connect now; raises at once what is wrong with the address, the password or the server."""
+        for wire in self._wires:
+            await wire.open()
+        return self
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        for wire in self._wires:
+            await wire.aclose()
+        await self._dedicated.aclose()
+        await self.connection_pool.aclose()
+
+    @property
+    def layout(self) -> Layout:
+        return self._layout
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the server said of itself when we logged in: ``server``, ``version``, ``role``, ``mode``."""
+        return self._wire.connection.facts if self._wire.connection else {}
+
+    @property
+    def in_flight_bytes(self) -> int:
+        return sum(wire.connection.in_flight_bytes for wire in self._wires if wire.connection)
+
+    @property
+    def commands_sent(self) -> int:
+        return sum(wire.commands for wire in self._wires)
+
+    async def nodes(self) -> "list[Valkey]":
+        """The servers that hold keys: this one, or every primary of a cluster."""
+        return [self]
+
+    # -- one command ------------------------------------------------------------------------------------------------
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        how = self._plans.get(args[0]) or self._plan(args)
+        if not how.shared or how.stateful or (how.may_block and blocks(args)) or args[0] == "CLIENT":
+            reply = await self._special(args, how)
+        else:
+            reply = await self.call(args, repeat=how.repeat)
+        if how.callback is not None:
+            options.pop("keys", None)
+            return how.callback(reply, **options)
+        return reply
+
+    def run(self, command: Command, decode: Callable[[Reply], T], *, repeat: bool = False) -> Awaitable[T]:
+        return self._run(command, decode, repeat)
+
+    async def _run(self, command: Command, decode: Callable[[Reply], T], repeat: bool) -> T:
+        return decode(await self.call(command, repeat=repeat))
+
+    def run_block(
+        self, commands: Sequence[Command], decode: Callable[[list[Reply]], T], *, repeat: bool = False
+    ) -> Awaitable[T]:
+        return self._run_block(commands, decode, repeat)
+
+    async def _run_block(
+        self, commands: Sequence[Command], decode: Callable[[list[Reply]], T], repeat: bool
+    ) -> T:
+        return decode(transaction_replies(await self.call_block(multi(commands), repeat=repeat)))
+
+    async def call(self, args: tuple[Any, ...], *, repeat: bool = False) -> Reply:
+        """One command over the shared wire; the raw reply, or the server's error raised."""
+        raw = pack(args)
+        connection = self._pick().connection
+        if connection is None or connection.congested:
+            return await self._patiently(raw, None, repeat)
+        try:
+            return await connection.send(raw)
+        except RECOVERABLE as error:
+            return await self._patiently(raw, None, repeat, error, connection)
+
+    async def call_block(self, commands: Sequence[tuple[Any, ...]], *, repeat: bool = False) -> list[Reply]:
+        """Commands as one contiguous row over the shared wire; all raw replies, server errors among them."""
+        raw = b"".join([pack(command) for command in commands])
+        connection = self._pick().connection
+        if connection is None or connection.congested:
+            return list(await self._patiently(raw, len(commands), repeat))
+        try:
+            return await connection.send_block(raw, len(commands))
+        except RECOVERABLE as error:
+            return list(await self._patiently(raw, len(commands), repeat, error, connection))
+
+    def _pick(self) -> Wire:
+        if len(self._wires) == 1:
+            return self._wire
+        self._turn = (self._turn + 1) % len(self._wires)
+        return self._wires[self._turn]
+
+    async def _patiently(
+        self,
+        raw: bytes,
+        replies: int | None,
+        repeat: bool,
+        error: Exception | None = None,
+        connection: Connection | None = None,
+    ) -> Any:
+        """The rare path: no connection, no room, or a first try that failed. Tries until the outage limit is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.outage_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            if error is not None:
+                pause = await self._before_next_try(error, connection, repeat, pause, deadline)
+            connection = await self._pick().ready(len(raw), deadline)
+            try:
+                if replies is None:
+                    return await connection.send(raw)
+                return await connection.send_block(raw, replies)
+            except RECOVERABLE as problem:
+                error = problem
+
+    async def _before_next_try(
+        self, error: Exception, connection: Connection | None, repeat: bool, pause: float, deadline: float
+    ) -> float:
+        """Decide what an error means: raise it, or come back when another try makes sense."""
+        if isinstance(error, NotSent):
+            return pause
+        if isinstance(error, AnswerLost):
+            counts.add("wire_answers_lost")
+            if not repeat:
+                raise error
+            return pause
+        if isinstance(error, redis.exceptions.ReadOnlyError):
+            if not self._follows_primary:
+                raise error
+            if connection is not None:
+                self._wire.replace(connection, "its server is no longer the primary")
+        if asyncio.get_running_loop().time() + pause > deadline:
+            raise ServerAway(f"the server is up and not ready: {error}") from error
+        await asyncio.sleep(pause)
+        return min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    async def _special(self, args: tuple[Any, ...], how: Plan) -> Reply:
+        """Commands that must not travel on the shared connection."""
+        name = full_name(args).upper()
+        if args[0] == "CLIENT":
+            how = plan(name, {})
+        if how.stateful:
+            raise Invalid(
+                f"{name} would change the connection that all tasks share; use pipeline() for transactions, hub() or"
+                " pubsub() to subscribe, and the URL for user, database and client name"
+            )
+        if name in ("WAIT", "WAITAOF"):
+            raise Invalid(f"{name} speaks of one connection's own writes: put it into the pipeline that writes")
+        if how.shared and not (how.may_block and blocks(args)):
+            return await self.call(args, repeat=how.repeat)
+        async with self._dedicated.borrow() as connection:
+            try:
+                return await connection.send(pack(args))
+            except NotSent as error:
+                raise ServerAway("the connection broke before the command was sent") from error
+
+    async def call_block_alone(self, commands: Sequence[tuple[Any, ...]]) -> list[Reply]:
+        """As ``call_block``, on a connection that nobody else uses meanwhile."""
+        raw = b"".join([pack(command) for command in commands])
+        async with self._dedicated.borrow() as connection:
+            try:
+                return await connection.send_block(raw, len(commands))
+            except NotSent as error:
+                raise ServerAway("the connection broke before the commands were sent") from error
+
+    def _plan(self, args: tuple[Any, ...]) -> Plan:
+        name = args[0] if isinstance(args[0], str) else bytes(args[0]).decode("latin-1")
+        how = plan(name, {str(key).upper(): value for key, value in self.response_callbacks.items()})
+        self._plans[args[0]] = how
+        return how
+
+    def set_response_callback(self, command: str, callback: Any) -> None:
+        super().set_response_callback(command, callback)
+        self._plans.clear()
+
+    # -- many commands ----------------------------------------------------------------------------------------------
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
+        """Commands that leave together; with ``transaction`` as one MULTI block. An ``Executor`` like the client."""
+        return Pipeline(self, transaction)
+
+    def client(self) -> redis.asyncio.Redis:
+        """A plain redis-py client with a connection of its own, for code that must own its connection."""
+        return redis.asyncio.Redis(connection_pool=self.connection_pool, single_connection_client=True)
+
+    def __del__(self, *args: Any, **kwargs: Any) -> None:
+        """redis-py would warn of its pool here; a wire that is not closed says so itself."""
+
+
+def multi(commands: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [("MULTI",), *commands, ("EXEC",)]
+
+
+def transaction_replies(replies: list[Reply]) -> list[Reply]:
+    """The replies of the commands inside a MULTI block; raises the first error of any of them."""
+    for reply in replies[1:-1]:
+        if isinstance(reply, Exception):
+            raise reply
+    outcome = replies[-1]
+    if isinstance(outcome, Exception):
+        raise outcome
+    if outcome is None:
+        raise redis.exceptions.WatchError("a watched key changed")
+    for reply in outcome:
+        if isinstance(reply, Exception):
+            raise reply
+    result: list[Reply] = outcome
+    return result

@@ -1,0 +1,175 @@
+"""From a URL to a client."""
+
+import ssl
+from typing import Any
+
+import redis.asyncio
+import redis.exceptions
+from redis.asyncio.connection import Connection as RedisConnection
+from redis.asyncio.connection import ConnectionPool, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+
+from keystead.engine.address import Address, Kind, Tls, parse
+from keystead.engine.client import Valkey
+from keystead.engine.commands import pack
+from keystead.engine.endpoint import Endpoint, open_connection
+from keystead.engine.failures import LoginRefused, ServerAway
+from keystead.keys.layout import Layout
+from keystead.settings import ValkeySettings
+
+# The pool serves WATCH and redis-py's own pub/sub objects only; a refused caller would be a surprise there.
+_POOL_CONNECTIONS = 10_000
+
+
+async def connect(
+    url: str | Address,
+    *,
+    settings: ValkeySettings | None = None,
+    layout: Layout | None = None,
+) -> Valkey:
+    """A client for the server at ``url``, connected and logged in.
+
+    ``layout`` defaults to plain names on one server and tagged names on a cluster. Raises at once what is wrong:
+    ``Invalid`` for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in.
+    """
+    address = parse(url) if isinstance(url, str) else url
+    settings = settings or ValkeySettings()
+    if address.kind is Kind.EMBEDDED:
+        from keystead.engine.embedded import attach
+
+        address = attach(address)
+    if address.kind is Kind.CLUSTER:
+        from keystead.engine.cluster import ClusterValkey
+
+        cluster = ClusterValkey(
+            [_endpoint(address, host, port) for host, port in address.hosts],
+            settings=settings,
+            layout=layout or Layout.TAGGED,
+        )
+        return await _opened(cluster)
+    if address.kind is Kind.SENTINEL:
+        valkey = _following_sentinels(address, settings, layout or Layout.PLAIN)
+    else:
+        host, port = address.hosts[0] if address.hosts else ("", 0)
+        endpoint = _endpoint(address, host, port)
+
+        async def find() -> Endpoint:
+            return endpoint
+
+        valkey = Valkey(find, pool=redis_pool(endpoint), settings=settings, layout=layout or Layout.PLAIN)
+    return await _opened(valkey)
+
+
+async def _opened(valkey: Valkey) -> Valkey:
+    try:
+        return await valkey.open()
+    except BaseException:
+        await valkey.aclose()
+        raise
+
+
+def _endpoint(address: Address, host: str, port: int) -> Endpoint:
+    return Endpoint(
+        host=host,
+        port=port,
+        path=str(address.path) if address.kind is Kind.UNIX else None,
+        username=address.username,
+        password=address.password,
+        db=address.db,
+        client_name=address.client_name or "keystead",
+        tls=_tls_context(address.tls) if address.tls else None,
+        tls_host=host or None,
+        must_be_primary=address.kind is Kind.SENTINEL,
+    )
+
+
+def _tls_context(tls: Tls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(tls.authority) if tls.authority else None)
+    if tls.certificate is not None:
+        context.load_cert_chain(str(tls.certificate), str(tls.key) if tls.key else None)
+    if not tls.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def redis_pool(endpoint: Endpoint) -> ConnectionPool:
+    """redis-py's own pool for one server, without its retries: they would apply a lost command twice."""
+    common = _redis_options(endpoint)
+    if endpoint.path is not None:
+        return ConnectionPool(connection_class=UnixDomainSocketConnection, path=endpoint.path, **common)
+    if endpoint.tls is not None:
+        return ConnectionPool(
+            connection_class=_TlsConnection, host=endpoint.host, port=endpoint.port, context=endpoint.tls, **common
+        )
+    return ConnectionPool(connection_class=RedisConnection, host=endpoint.host, port=endpoint.port, **common)
+
+
+def _redis_options(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "username": endpoint.username,
+        "password": endpoint.password,
+        "db": endpoint.db,
+        "client_name": endpoint.client_name,
+        "socket_timeout": None,  # redis-py's five seconds would cut long blocking reads
+        "retry": Retry(NoBackoff(), 0),
+        "max_connections": _POOL_CONNECTIONS,
+    }
+
+
+class _TlsConnection(SSLConnection):
+    """redis-py's TLS connection with the context that the wire uses, so both check the same things."""
+
+    def __init__(self, *, context: ssl.SSLContext, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._context = context
+
+    def _connection_arguments(self) -> dict[str, Any]:
+        return {**super()._connection_arguments(), "ssl": self._context}
+
+
+def _following_sentinels(address: Address, settings: ValkeySettings, layout: Layout) -> Valkey:
+    sentinels = [
+        Endpoint(
+            host=host,
+            port=port,
+            username=address.sentinel_username,
+            password=address.sentinel_password,
+            client_name="keystead",
+            tls=_tls_context(address.tls) if address.tls else None,
+        )
+        for host, port in address.hosts
+    ]
+    question = pack(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.primary))
+
+    async def find() -> Endpoint:
+        problems = []
+        for place, sentinel in enumerate(list(sentinels)):
+            try:
+                connection = await open_connection(sentinel, settings, on_lost=lambda *_: None)
+                try:
+                    answer = await connection.send(question)
+                finally:
+                    await connection.aclose()
+            except (ServerAway, LoginRefused, redis.exceptions.RedisError) as error:
+                problems.append(str(error))
+                continue
+            if answer is None:
+                problems.append(f"{sentinel.display} knows no primary called {address.primary}")
+                continue
+            # The sentinel that answered is asked first next time.
+            sentinels.insert(0, sentinels.pop(place))
+            return _endpoint(address, answer[0].decode(), int(answer[1]))
+        raise ServerAway(f"no sentinel named a primary: {'; '.join(problems)}")
+
+    plain = _redis_options(_endpoint(address, "", 0))
+    manager = Sentinel(  # type: ignore[no-untyped-call]
+        [(host, port) for host, port in address.hosts],
+        sentinel_kwargs={"username": address.sentinel_username, "password": address.sentinel_password},
+        ssl=address.tls is not None,
+        **plain,
+    )
+    pool = manager.master_for(address.primary).connection_pool
+    return Valkey(find, pool=pool, settings=settings, layout=layout, follows_primary=True)

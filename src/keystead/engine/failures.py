@@ -1,0 +1,25 @@
+"""What the engine raises when a server does not answer. Each is also the redis-py exception its users expect."""
+
+import redis.exceptions
+
+from keystead.errors import ReplyLost, Unavailable
+
+
+class ServerAway(Unavailable, redis.exceptions.ConnectionError):
+    """No connection could be had in time; the command never left."""
+
+
+class AnswerLost(ReplyLost, redis.exceptions.ConnectionError):
+    """The connection broke after the command left; it may or may not have been applied."""
+
+
+class LoginRefused(Unavailable, redis.exceptions.AuthenticationError):
+    """The server is there and does not let us in; waiting will not help."""
+
+
+class ServerTooOld(Unavailable, redis.exceptions.ConnectionError):
+    """The server speaks an older dialect than the engine needs."""
+
+
+class NotSent(Exception):
+    """Inside the engine only: the connection broke before the command was written, so sending it again is safe."""

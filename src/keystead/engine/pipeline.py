@@ -1,0 +1,220 @@
+"""Commands that leave together, in redis-py's idiom and as an ``Executor`` for typed access."""
+
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import redis.exceptions
+from redis.asyncio.client import Pipeline as RedisPipeline
+
+from keystead.engine.commands import BLOCKING, OWN_PIPELINE, plan
+from keystead.errors import DeclarationError
+from keystead.keys.executor import Command, Reply
+from keystead.keys.layout import Layout
+
+if TYPE_CHECKING:
+    from keystead.engine.client import Valkey
+
+T = TypeVar("T")
+_UNSET = object()
+
+
+class Pending(Generic[T]):
+    """A value that is there once its pipeline was executed. Awaiting it earlier is a mistake and says so."""
+
+    __slots__ = ("_error", "_value")
+
+    def __init__(self) -> None:
+        self._value: object = _UNSET
+        self._error: Exception | None = None
+
+    def settle(self, value: T) -> None:
+        self._value = value
+
+    def fail(self, error: Exception) -> None:
+        self._error = error
+
+    def __await__(self) -> Generator[None, None, T]:
+        if self._error is not None:
+            raise self._error
+        if self._value is _UNSET:
+            raise DeclarationError("the pipeline was not executed yet: await its execute() first")
+        return self._value  # type: ignore[return-value]
+        yield
+
+
+class Pipeline(RedisPipeline):
+    """A redis-py pipeline whose commands travel over the shared wire as one block.
+
+    After WATCH, or when it holds a blocking command or WAIT, it uses a connection of its own. A lost reply is never
+    repeated unless every command in it is a read.
+    """
+
+    def __init__(self, valkey: "Valkey", transaction: bool) -> None:
+        super().__init__(valkey.connection_pool, valkey.response_callbacks, transaction, None)
+        self._valkey = valkey
+        # Index in the command stack -> who waits for the reply there, and how many commands belong to it.
+        self._takers: dict[int, tuple[Pending[Any], Callable[[Any], Any], int]] = {}
+        self._repeatable: set[int] = set()
+
+    @property
+    def layout(self) -> Layout:
+        return self._valkey.layout
+
+    @property
+    def _atomic(self) -> bool:
+        return bool(self.is_transaction or self.explicit_transaction)
+
+    # -- the Executor seam ------------------------------------------------------------------------------------------
+
+    def run(self, command: Command, decode: Callable[[Reply], T], *, repeat: bool = False) -> Awaitable[T]:
+        if self.watching and not self.explicit_transaction:
+            return self._run_now(command, decode)
+        pending: Pending[T] = Pending()
+        self._takers[len(self.command_stack)] = pending, decode, 0
+        if repeat:
+            self._repeatable.add(len(self.command_stack))
+        self.command_stack.append((command, {}))  # type: ignore[arg-type]
+        return pending
+
+    def run_block(
+        self, commands: Sequence[Command], decode: Callable[[list[Reply]], T], *, repeat: bool = False
+    ) -> Awaitable[T]:
+        if self.watching and not self.explicit_transaction:
+            raise DeclarationError("after WATCH call multi() first, then write")
+        pending: Pending[T] = Pending()
+        start = len(self.command_stack)
+        block = list(commands) if self._atomic else [("MULTI",), *commands, ("EXEC",)]
+        self._takers[start] = pending, decode, len(block)
+        self.command_stack.extend((command, {}) for command in block)  # type: ignore[misc]
+        if repeat:
+            self._repeatable.update(range(start, start + len(block)))
+        return pending
+
+    async def _run_now(self, command: Command, decode: Callable[[Reply], T]) -> T:
+        connection = self._own_connection()
+        await connection.send_command(*command)
+        return decode(await connection.read_response())
+
+    # -- execution --------------------------------------------------------------------------------------------------
+
+    async def execute(self, raise_on_error: bool = True) -> list[Any]:
+        stack, takers, repeatable = self.command_stack, self._takers, self._repeatable
+        if self.scripts:
+            await self._load_scripts()
+        try:
+            if self.watching or self.connection is not None:
+                raw = await self._execute_watched(stack)
+            elif not stack:
+                return []
+            else:
+                raw = await self._execute_shared(stack, repeatable)
+            return self._hand_out(stack, takers, raw, raise_on_error)
+        except Exception as error:
+            for pending, _, _ in takers.values():
+                if pending._value is _UNSET:
+                    pending.fail(error)
+            raise
+        finally:
+            self._takers, self._repeatable = {}, set()
+            await self.reset()  # type: ignore[no-untyped-call]
+
+    async def _execute_shared(self, stack: Any, repeatable: set[int]) -> list[Reply]:
+        commands = [args for args, _ in stack]
+        names = [str(args[0]).upper() for args in commands]
+        if self._atomic:
+            commands = [("MULTI",), *commands, ("EXEC",)]
+        if any(name in OWN_PIPELINE or name in BLOCKING for name in names):
+            replies = await self._valkey.call_block_alone(commands)
+        else:
+            repeat = all(index in repeatable or plan(name, {}).repeat for index, name in enumerate(names))
+            replies = await self._valkey.call_block(commands, repeat=repeat)
+        return self._inside(replies) if self._atomic else replies
+
+    def _inside(self, replies: list[Reply]) -> list[Reply]:
+        """The replies within MULTI and EXEC; a command the server refused to queue raises its own error."""
+        for number, reply in enumerate(replies[1:-1], 1):
+            if isinstance(reply, redis.exceptions.ResponseError):
+                self.annotate_exception(reply, number, self.command_stack[number - 1][0])
+                raise reply
+        outcome = replies[-1]
+        if isinstance(outcome, Exception):
+            raise outcome
+        if outcome is None:
+            raise redis.exceptions.WatchError("a watched key changed")
+        result: list[Reply] = outcome
+        return result
+
+    async def _execute_watched(self, stack: Any) -> list[Reply]:
+        connection = self._own_connection()
+        commands = [("MULTI",), *(args for args, _ in stack), ("EXEC",)] if self._atomic else [a for a, _ in stack]
+        await connection.send_packed_command(connection.pack_commands(commands))
+        replies: list[Reply] = []
+        for _ in commands:
+            try:
+                replies.append(await connection.read_response())
+            except redis.exceptions.ResponseError as error:
+                replies.append(error)
+        self.watching = False
+        return self._inside(replies) if self._atomic else replies
+
+    def _own_connection(self) -> Any:
+        return self.connection
+
+    async def _load_scripts(self) -> None:
+        """redis-py's own Script objects, used in a pipeline, must be on the server before the block leaves."""
+        for script in list(self.scripts):
+            script.sha = await self._valkey.script_load(script.script)
+
+    def _hand_out(self, stack: Any, takers: Any, raw: list[Reply], raise_on_error: bool) -> list[Any]:
+        """Give each command's reply to whoever asked, in the shape they asked for."""
+        results: list[Any] = []
+        first_error: Exception | None = None
+        index = 0
+        while index < len(raw):
+            if index in takers:
+                pending, decode, length = takers[index]
+                try:
+                    value = decode(self._block_replies(raw[index : index + length]) if length else _raised(raw[index]))
+                    pending.settle(value)
+                except Exception as error:  # the caller's own decoder may raise anything; it belongs to this value
+                    pending.fail(error)
+                    first_error = first_error or error
+                    value = error
+                results.append(value)
+                index += max(length, 1)
+                continue
+            args, options = stack[index]
+            reply = raw[index]
+            if isinstance(reply, Exception):
+                self.annotate_exception(reply, index + 1, args)
+                first_error = first_error or reply
+            else:
+                callback = self.response_callbacks.get(args[0])
+                if callback is not None:
+                    options.pop("keys", None)
+                    reply = callback(reply, **options)
+            results.append(reply)
+            index += 1
+        if raise_on_error and first_error is not None:
+            raise first_error
+        return results
+
+    def _block_replies(self, replies: list[Reply]) -> list[Reply]:
+        if not self._atomic:
+            replies = self._inside_block(replies)
+        for reply in replies:
+            _raised(reply)
+        return replies
+
+    @staticmethod
+    def _inside_block(replies: list[Reply]) -> list[Reply]:
+        for reply in replies:
+            _raised(reply)
+        result: list[Reply] = replies[-1]
+        return result
+
+
+def _raised(reply: Reply) -> Reply:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
