@@ -1,0 +1,99 @@
+"""The fixtures. Loaded by pytest in every project that has Keystead installed, so each fixture imports when it is used.
+
+``valkey_server``       session: a ``LocalServer``; one per test process, so parallel workers do not meet
+``valkey``              a client connected to it; the server is empty when the test begins
+``valkey_cluster``      session: a ``LocalCluster``, started when the first test asks
+``cluster``             a client connected to it; healed and empty when the test begins
+``fault_proxy``         ``await fault_proxy()`` gives a ``FaultProxy`` before the test server, or before a given URL
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from keystead.testing.cluster import LocalCluster
+    from keystead.testing.proxy import FaultProxy
+    from keystead.testing.server import LocalServer
+
+try:
+    from pytest_asyncio import fixture as async_fixture
+except ImportError:  # the synchronous fixtures work without it; pytest says so when an asynchronous one is used
+    async_fixture = pytest.fixture  # type: ignore[assignment]
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> "Iterator[LocalServer]":
+    """One Valkey server for this test process."""
+    from keystead.testing.server import LocalServer
+
+    server = LocalServer()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@async_fixture
+async def valkey(valkey_server: "LocalServer") -> AsyncIterator[Any]:
+    """A connected client; the server was flushed."""
+    from redis.asyncio import Redis
+
+    valkey_server.ensure_running()
+    valkey_server.call("FLUSHALL")
+    client = Redis(unix_socket_path=str(valkey_server.socket_path), protocol=3)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+@pytest.fixture(scope="session")
+def valkey_cluster() -> "Iterator[LocalCluster]":
+    """Three primaries and three replicas for this test process."""
+    from keystead.testing.cluster import LocalCluster
+
+    cluster = LocalCluster()
+    cluster.start()
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@async_fixture
+async def cluster(valkey_cluster: "LocalCluster") -> AsyncIterator[Any]:
+    """A connected cluster client; every node is up and flushed."""
+    from redis.asyncio import RedisCluster
+
+    valkey_cluster.heal()
+    valkey_cluster.flush()
+    client = RedisCluster(host="127.0.0.1", port=valkey_cluster.ports[0], protocol=3)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+@async_fixture
+async def fault_proxy(valkey_server: "LocalServer") -> "AsyncIterator[Callable[..., Awaitable[FaultProxy]]]":
+    """``await fault_proxy(url=None)``: a proxy before that server, or before the test server. Closed after the test."""
+    from keystead.testing.proxy import FaultProxy
+
+    made: list[FaultProxy] = []
+
+    async def make(upstream: str | None = None) -> FaultProxy:
+        if upstream is None:
+            valkey_server.ensure_running()
+        proxy = FaultProxy(upstream or valkey_server.tcp_url)
+        await proxy.start()
+        made.append(proxy)
+        return proxy
+
+    try:
+        yield make
+    finally:
+        for proxy in made:
+            await proxy.aclose()
