@@ -1,0 +1,13 @@
+"""The suites, one module each: a module here offers ``SUITE``. They are listed in the order in which they run."""
+
+import importlib
+
+from bench.plan import Suite
+
+NAMES = ("wire", "cluster", "first_light")
+
+
+def load(name: str) -> Suite:
+    """The suite of that name. Only its own module is imported, so one suite runs when another cannot."""
+    suite: Suite = importlib.import_module(f"{__name__}.{name}").SUITE
+    return suite
