@@ -24,7 +24,7 @@ class Client:
     def script(self, key: str) -> Call:
         from keystead.engine import Script
 
-        return partial(Script("bench.load", SCRIPT_FILE), self._client, keys=[key.encode()], args=[1])
+        return partial(Script("bench.load", SCRIPT_FILE), self._client, keys=[key], args=[1])
 
     def pipeline(self, keys: Sequence[str]) -> Call:
         async def call() -> list[bytes]:
