@@ -13,10 +13,12 @@ from keystead.engine.connection import Connection
 from keystead.engine.dedicated import Dedicated
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import AnswerLost, NotSent, ServerAway
+from keystead.engine.hub import Hub
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.scripts import Script
 from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Wire
 from keystead.errors import Invalid
-from keystead.keys.executor import Command, Reply
+from keystead.keys.executor import Argument, Command, Reply
 from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
 from keystead.telemetry import counts
@@ -54,7 +56,8 @@ class Valkey(redis.asyncio.Redis):
         self._turn = 0
         self._dedicated = Dedicated(find, self.settings)
         self._plans: dict[str, Plan] = {}
-        self.find = find
+        self._hub: Hub | None = None
+        self._find = find
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -65,6 +68,8 @@ class Valkey(redis.asyncio.Redis):
         return self
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        if self._hub is not None:
+            await self._hub.aclose()
         for wire in self._wires:
             await wire.aclose()
         await self._dedicated.aclose()
@@ -86,6 +91,12 @@ class Valkey(redis.asyncio.Redis):
     @property
     def commands_sent(self) -> int:
         return sum(wire.commands for wire in self._wires)
+
+    def hub(self) -> Hub:
+        """All subscriptions of this process; opened when first listened to, closed with the client."""
+        if self._hub is None:
+            self._hub = Hub(self._find, self.settings)
+        return self._hub
 
     async def nodes(self) -> "list[Valkey]":
         """The servers that hold keys: this one, or every primary of a cluster."""
@@ -119,6 +130,18 @@ class Valkey(redis.asyncio.Redis):
         self, commands: Sequence[Command], decode: Callable[[list[Reply]], T], repeat: bool
     ) -> T:
         return decode(transaction_replies(await self.call_block(multi(commands), repeat=repeat)))
+
+    def run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> Awaitable[T]:
+        return self._run_script(script, rest, decode)
+
+    async def _run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> T:
+        repeat = script.header.repeat
+        try:
+            reply = await self.call(("EVALSHA", script.sha, *rest), repeat=repeat)
+        except redis.exceptions.NoScriptError:
+            # The text runs the script and loads it for the next caller, in the same round trip.
+            reply = await self.call(("EVAL", script.text, *rest), repeat=repeat)
+        return decode(reply)
 
     async def call(self, args: tuple[Any, ...], *, repeat: bool = False) -> Reply:
         """One command over the shared wire; the raw reply, or the server's error raised."""

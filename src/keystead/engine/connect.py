@@ -1,26 +1,18 @@
 """From a URL to a client."""
 
 import ssl
-from typing import Any
 
-import redis.asyncio
 import redis.exceptions
-from redis.asyncio.connection import Connection as RedisConnection
-from redis.asyncio.connection import ConnectionPool, SSLConnection, UnixDomainSocketConnection
-from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
-from redis.backoff import NoBackoff
 
 from keystead.engine.address import Address, Kind, Tls, parse
 from keystead.engine.client import Valkey
 from keystead.engine.commands import pack
+from keystead.engine.connect_pool import redis_options, redis_pool
 from keystead.engine.endpoint import Endpoint, open_connection
 from keystead.engine.failures import LoginRefused, ServerAway
 from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
-
-# The pool serves WATCH and redis-py's own pub/sub objects only; a refused caller would be a surprise there.
-_POOL_CONNECTIONS = 10_000
 
 
 async def connect(
@@ -95,41 +87,6 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def redis_pool(endpoint: Endpoint) -> ConnectionPool:
-    """redis-py's own pool for one server, without its retries: they would apply a lost command twice."""
-    common = _redis_options(endpoint)
-    if endpoint.path is not None:
-        return ConnectionPool(connection_class=UnixDomainSocketConnection, path=endpoint.path, **common)
-    if endpoint.tls is not None:
-        return ConnectionPool(
-            connection_class=_TlsConnection, host=endpoint.host, port=endpoint.port, context=endpoint.tls, **common
-        )
-    return ConnectionPool(connection_class=RedisConnection, host=endpoint.host, port=endpoint.port, **common)
-
-
-def _redis_options(endpoint: Endpoint) -> dict[str, Any]:
-    return {
-        "username": endpoint.username,
-        "password": endpoint.password,
-        "db": endpoint.db,
-        "client_name": endpoint.client_name,
-        "socket_timeout": None,  # redis-py's five seconds would cut long blocking reads
-        "retry": Retry(NoBackoff(), 0),
-        "max_connections": _POOL_CONNECTIONS,
-    }
-
-
-class _TlsConnection(SSLConnection):
-    """redis-py's TLS connection with the context that the wire uses, so both check the same things."""
-
-    def __init__(self, *, context: ssl.SSLContext, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._context = context
-
-    def _connection_arguments(self) -> dict[str, Any]:
-        return {**super()._connection_arguments(), "ssl": self._context}
-
-
 def _following_sentinels(address: Address, settings: ValkeySettings, layout: Layout) -> Valkey:
     sentinels = [
         Endpoint(
@@ -164,7 +121,7 @@ def _following_sentinels(address: Address, settings: ValkeySettings, layout: Lay
             return _endpoint(address, answer[0].decode(), int(answer[1]))
         raise ServerAway(f"no sentinel named a primary: {'; '.join(problems)}")
 
-    plain = _redis_options(_endpoint(address, "", 0))
+    plain = redis_options(_endpoint(address, "", 0))
     manager = Sentinel(  # type: ignore[no-untyped-call]
         [(host, port) for host, port in address.hosts],
         sentinel_kwargs={"username": address.sentinel_username, "password": address.sentinel_password},

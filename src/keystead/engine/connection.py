@@ -34,6 +34,24 @@ class Block:
         self.replies: list[Reply] = []
 
 
+class Told:
+    """A subscription that was asked for: answered by one push per channel, or by one error."""
+
+    __slots__ = ("future", "kind", "missing")
+
+    def __init__(self, future: "asyncio.Future[None]", kind: bytes, channels: set[bytes]) -> None:
+        self.future = future
+        self.kind = kind
+        self.missing = channels
+
+    def heard(self, push: list[Reply]) -> bool:
+        """Take a push for an answer; true when it was the last one missing."""
+        if push[0] == self.kind and push[1] in self.missing:
+            self.missing.discard(push[1])
+            return not self.missing
+        return False
+
+
 class Connection(asyncio.Protocol):
     """A socket with its row of waiters.
 
@@ -61,7 +79,8 @@ class Connection(asyncio.Protocol):
         self._on_lost = on_lost
         self._on_push = on_push
         self._transport: asyncio.Transport | None = None
-        self._waiting: deque[asyncio.Future[Reply] | Block] = deque()
+        # Futures, Blocks and Tolds; not spelled out because telling them apart is the hottest line of the engine.
+        self._waiting: deque[Any] = deque()
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._unsent_replies = 0
@@ -102,19 +121,28 @@ class Connection(asyncio.Protocol):
     def send_block(self, raw_commands: bytes, replies: int) -> "asyncio.Future[list[Reply]]":
         """Queue several packed commands as one contiguous block; the future has all replies, errors among them."""
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
+        self._queue(Block(future, replies), raw_commands, replies)
+        return future
+
+    def tell(self, raw_command: bytes, kind: bytes, channels: set[bytes]) -> "asyncio.Future[None]":
+        """Queue a (un)subscription, whose answer comes as pushes of ``kind``; done when every channel was named."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._queue(Told(future, kind, channels), raw_command, 1)
+        return future
+
+    def _queue(self, waiter: "Block | Told", raw: bytes, replies: int) -> None:
         if self.closed_because is not None:
-            future.set_exception(NotSent())
-            return future
-        self._waiting.append(Block(future, replies))
-        self._unsent.append(raw_commands)
-        self._unsent_bytes += len(raw_commands)
-        self.in_flight_bytes += len(raw_commands)
+            waiter.future.set_exception(NotSent())
+            return
+        self._waiting.append(waiter)
+        self._unsent.append(raw)
+        self._unsent_bytes += len(raw)
+        self.in_flight_bytes += len(raw)
         self._unsent_replies += replies
         self._unsent_waiters += 1
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
-        return future
 
     @property
     def congested(self) -> bool:
@@ -188,25 +216,40 @@ class Connection(asyncio.Protocol):
             reply = gets()
             while reply is not _NOTHING:
                 if reply.__class__ is hiredis.PushNotification:
-                    if self._on_push is not None:
-                        self._on_push(reply)
+                    answered += self._push(reply)
                     reply = gets()
                     continue
                 answered += 1
                 waiter = waiting.popleft()
-                if waiter.__class__ is Block:
+                kind = waiter.__class__
+                if kind is Block:
                     self._fill(waiter, reply)
-                elif not (future := cast("asyncio.Future[Reply]", waiter)).done():
-                    if isinstance(reply, Exception):
-                        future.set_exception(reply)
-                    else:
-                        future.set_result(reply)
+                else:
+                    if kind is Told:
+                        waiter = waiter.future
+                    if not waiter.done():
+                        if isinstance(reply, Exception):
+                            waiter.set_exception(reply)
+                        else:
+                            waiter.set_result(reply)
                 reply = gets()
         except (ConnectionResetError, IndexError) as error:
             # Bytes that are no reply, or a reply that nobody asked for: nothing after it can be trusted.
             self.abort(f"the server sent something that is not an answer ({error or 'an unasked reply'})")
             return
         self._settle(answered)
+
+    def _push(self, push: list[Reply]) -> int:
+        """Hand a push on. Returns 1 when it completed the answer to a subscription."""
+        told = self._waiting[0] if self._waiting else None
+        complete = isinstance(told, Told) and told.heard(push)
+        if isinstance(told, Told) and complete:
+            self._waiting.popleft()
+            if not told.future.done():
+                told.future.set_result(None)
+        if self._on_push is not None:
+            self._on_push(push)
+        return int(complete)
 
     def _fill(self, block: Block, reply: Reply) -> None:
         block.replies.append(reply)
@@ -282,7 +325,7 @@ class Connection(asyncio.Protocol):
         self._unsent.clear()
         self._writes.clear()
         for place, waiter in enumerate(waiting):
-            future = waiter.future if isinstance(waiter, Block) else waiter
+            future = waiter.future if isinstance(waiter, Block | Told) else waiter
             if not future.done():
                 future.set_exception(AnswerLost(f"the answer was lost: {reason}") if place < sent else NotSent())
         room, self._room = self._room, deque()

@@ -2,7 +2,7 @@
 
 import redis.exceptions
 
-from keystead.errors import ReplyLost, Unavailable
+from keystead.errors import Refused, ReplyLost, Unavailable
 
 
 class ServerAway(Unavailable, redis.exceptions.ConnectionError):
@@ -23,3 +23,11 @@ class ServerTooOld(Unavailable, redis.exceptions.ConnectionError):
 
 class NotSent(Exception):
     """Inside the engine only: the connection broke before the command was written, so sending it again is safe."""
+
+
+class CutOff(Refused):
+    """A listener fell too far behind and was cut off; ``dropped`` messages were not delivered."""
+
+    def __init__(self, dropped: int) -> None:
+        super().__init__(f"the listener was too slow and was cut off with {dropped} messages waiting; subscribe again")
+        self.dropped = dropped

@@ -7,8 +7,9 @@ import redis.exceptions
 from redis.asyncio.client import Pipeline as RedisPipeline
 
 from keystead.engine.commands import BLOCKING, OWN_PIPELINE, plan
+from keystead.engine.scripts import Script
 from keystead.errors import DeclarationError
-from keystead.keys.executor import Command, Reply
+from keystead.keys.executor import Argument, Command, Reply
 from keystead.keys.layout import Layout
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Pipeline(RedisPipeline):
         # Index in the command stack -> who waits for the reply there, and how many commands belong to it.
         self._takers: dict[int, tuple[Pending[Any], Callable[[Any], Any], int]] = {}
         self._repeatable: set[int] = set()
+        self._scripts_at: dict[int, Script] = {}
 
     @property
     def layout(self) -> Layout:
@@ -90,6 +92,24 @@ class Pipeline(RedisPipeline):
             self._repeatable.update(range(start, start + len(block)))
         return pending
 
+    def run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> Awaitable[T]:
+        """Queue a script. Inside a transaction its text travels along: a missing script would break the whole."""
+        repeat = script.header.repeat
+        if self._atomic or self.watching:
+            return self.run(("EVAL", script.text, *rest), decode, repeat=repeat)
+        self._scripts_at[len(self.command_stack)] = script
+        return self.run(("EVALSHA", script.sha, *rest), decode, repeat=repeat)
+
+    async def _run_missing(self, stack: Any, scripts: dict[int, Script], replies: list[Reply]) -> None:
+        """Give the text of each script that the server did not know; those calls run after the rest."""
+        for index, script in scripts.items():
+            if isinstance(replies[index], redis.exceptions.NoScriptError):
+                rest = stack[index][0][2:]
+                try:
+                    replies[index] = await self._valkey.call(("EVAL", script.text, *rest), repeat=script.header.repeat)
+                except redis.exceptions.ResponseError as error:
+                    replies[index] = error
+
     async def _run_now(self, command: Command, decode: Callable[[Reply], T]) -> T:
         connection = self._own_connection()
         await connection.send_command(*command)
@@ -108,6 +128,7 @@ class Pipeline(RedisPipeline):
                 return []
             else:
                 raw = await self._execute_shared(stack, repeatable)
+                await self._run_missing(stack, self._scripts_at, raw)
             return self._hand_out(stack, takers, raw, raise_on_error)
         except Exception as error:
             for pending, _, _ in takers.values():
@@ -115,7 +136,7 @@ class Pipeline(RedisPipeline):
                     pending.fail(error)
             raise
         finally:
-            self._takers, self._repeatable = {}, set()
+            self._takers, self._repeatable, self._scripts_at = {}, set(), {}
             await self.reset()  # type: ignore[no-untyped-call]
 
     async def _execute_shared(self, stack: Any, repeatable: set[int]) -> list[Reply]:

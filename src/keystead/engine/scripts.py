@@ -1,0 +1,149 @@
+"""Lua scripts: loaded from the file beside the code they serve, called by hash, checked against their header."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, Protocol, TypeVar
+
+from keystead.engine.script_header import Header, Slot, parse_header
+from keystead.errors import DeclarationError
+from keystead.keys.executor import Argument, Reply
+from keystead.keys.layout import Layout
+from keystead.keys.slots import key_slot
+
+T = TypeVar("T")
+
+_ALLOWED: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "number": (int, float),
+    "text": (str, bytes),
+    "bytes": (bytes, str),
+}
+
+
+class KeyReference(Protocol):
+    """A bound key of the registry, as a script call needs it."""
+
+    @property
+    def server_type(self) -> str: ...
+
+    def name(self, layout: Layout) -> bytes: ...
+
+
+class ScriptRunner(Protocol):
+    """A client or a pipeline."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    def run_script(
+        self, script: "Script", rest: tuple[Argument, ...], decode: Callable[[Reply], T]
+    ) -> Awaitable[T]: ...
+
+
+def _as_it_is(reply: Reply) -> Reply:
+    return reply
+
+
+class Script:
+    """One script file. Nothing is read before the first call.
+
+    ``await SCRIPT(valkey, keys=[...], args=[...])`` runs it by hash in one round trip; a server that forgot it gets
+    the text again. In a pipeline it is queued, in a transaction its text travels along so that it cannot be missing.
+    """
+
+    def __init__(self, package: str, path: str) -> None:
+        self.package = package
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"Script({self.package}/{self.path})"
+
+    @cached_property
+    def text(self) -> str:
+        folder, _, name = self.path.rpartition("/")
+        root = files(self.package)
+        return _with_includes(root.joinpath(folder), name)
+
+    @cached_property
+    def sha(self) -> str:
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+    @cached_property
+    def header(self) -> Header:
+        try:
+            return parse_header(self.text)
+        except ValueError as error:
+            raise DeclarationError(f"{self.package}/{self.path}: {error}") from error
+
+    def __call__(
+        self,
+        on: ScriptRunner,
+        keys: Sequence[KeyReference | bytes | str] = (),
+        args: Sequence[Argument] = (),
+        decode: Callable[[Reply], Any] = _as_it_is,
+    ) -> Awaitable[Any]:
+        """Run the script on a connection, or queue it on a pipeline. ``decode`` reads the raw reply."""
+        names = self._checked_keys(keys, on.layout)
+        self._check_arguments(args)
+        return on.run_script(self, (len(names), *names, *args), decode)
+
+    def _checked_keys(self, keys: Sequence[KeyReference | bytes | str], layout: Layout) -> list[bytes | str]:
+        wanted = self.header.keys
+        self._check_count("keys", len(keys), len(wanted), self.header.more_keys)
+        names: list[bytes | str] = []
+        for place, key in enumerate(keys):
+            if isinstance(key, bytes | str):
+                names.append(key)
+                continue
+            slot = wanted[min(place, len(wanted) - 1)]
+            if slot.kind != "any" and slot.kind != key.server_type:
+                raise DeclarationError(f"{self}: {slot.name} must be a {slot.kind}, {key!r} is a {key.server_type}")
+            names.append(key.name(layout))
+        if layout is Layout.TAGGED and len(names) > 1:
+            self._check_one_slot(names)
+        return names
+
+    def _check_one_slot(self, names: Sequence[bytes | str]) -> None:
+        raw = [name.encode() if isinstance(name, str) else name for name in names]
+        first = raw[0].partition(b"}")[0]
+        if first.startswith(b"{") and all(name.partition(b"}")[0] == first for name in raw):
+            return
+        if len({key_slot(name) for name in raw}) > 1:
+            shown = b", ".join(raw).decode(errors="backslashreplace")
+            raise DeclarationError(f"{self}: its keys lie in different slots: {shown}")
+
+    def _check_arguments(self, args: Sequence[Argument]) -> None:
+        wanted = self.header.arguments
+        self._check_count("arguments", len(args), len(wanted), self.header.more_arguments)
+        last = len(wanted) - 1
+        for place, value in enumerate(args):
+            slot = wanted[place if place < last else last]
+            if type(value) not in _ALLOWED[slot.kind] or (slot.most is not None and not _within(value, slot)):
+                raise DeclarationError(
+                    f"{self}: argument {slot.name} must be {slot.kind}"
+                    + (f" from {slot.least} to {slot.most}" if slot.most is not None else "")
+                    + f", got {type(value).__name__}"
+                )
+
+    def _check_count(self, what: str, given: int, wanted: int, open_end: bool) -> None:
+        if given == wanted or (open_end and given >= wanted - 1):
+            return
+        raise DeclarationError(f"{self} takes {'at least ' if open_end else ''}{wanted} {what}, got {given}")
+
+
+def _within(value: Argument, slot: Slot) -> bool:
+    return isinstance(value, int | float) and (slot.least or 0) <= value <= (slot.most or 0)
+
+
+def _with_includes(folder: Any, name: str) -> str:
+    """The text of a script, with each line ``-- include _name`` replaced by that fragment."""
+    lines = []
+    for line in folder.joinpath(name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("-- include "):
+            lines.append(folder.joinpath(line.removeprefix("-- include ").strip() + ".lua").read_text("utf-8").rstrip())
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
