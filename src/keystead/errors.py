@@ -50,13 +50,17 @@ class ReplyLost(Unavailable):
 
 
 class Corrupt(KeysteadError):
-    """A stored value does not decode."""
+    """A stored value does not decode. ``raw`` holds it where the failed operation took it off the server."""
 
-    def __init__(self, message: str, *, key: str = "", declaration: str = "", offset: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, key: str = "", declaration: str = "", offset: int | None = None,
+        raw: bytes | None = None,
+    ) -> None:
         super().__init__(message)
         self.key = key
         self.declaration = declaration
         self.offset = offset
+        self.raw = raw
 
 
 class GatewayError(KeysteadError):

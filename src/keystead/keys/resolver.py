@@ -1,0 +1,204 @@
+"""From a key on a server back to the pattern that owns it, fast.
+
+Patterns without variables are one dictionary step. The others lie in a tree over the colon-separated segments of a
+key: at each segment a literal is tried first, then mixtures of text and variable, then single variables, and last the
+patterns with a variable that may itself hold colons.
+
+A key resolves only to arguments from which the pattern gives the same key again. What is not valid UTF-8 or holds
+control characters therefore resolves to nothing (opaque namespaces aside): no pattern could have made it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
+
+from keystead.errors import Ambiguous
+from keystead.keys.overlap import overlap
+from keystead.keys.template import Segment, Template
+from keystead.keys.variables import CONTROL, WORD, Kind, OneOf
+
+Owner = TypeVar("Owner")
+_Groups = Callable[[str], tuple[str, ...] | None]
+
+
+class _Leaf(Generic[Owner]):
+    """A pattern at the end of its path. ``yields_to`` are more literal ones that the tree reaches later."""
+
+    __slots__ = ("names", "owner", "template", "yields_to")
+
+    def __init__(self, owner: Owner, template: Template) -> None:
+        self.owner = owner
+        self.template = template
+        self.names = template.names
+        self.yields_to: list[_Leaf[Owner]] = []
+
+
+class _Node(Generic[Owner]):
+    """What may follow at one place of a key; ``only_literals`` spares the search for anything else."""
+
+    __slots__ = ("leaf", "literals", "mixtures", "only_literals", "singles", "tails")
+
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node[Owner]] = {}
+        self.mixtures: list[tuple[Segment, _Groups, _Node[Owner]]] = []
+        self.singles: list[tuple[Kind, Callable[[str], bool], _Node[Owner]]] = []
+        self.tails: list[tuple[_Groups, _Leaf[Owner]]] = []
+        self.leaf: _Leaf[Owner] | None = None
+        self.only_literals = True
+
+
+class Resolver(Generic[Owner]):
+    """Finds the owner of a name among patterns. Refuses with ``Ambiguous`` patterns that could own the same name."""
+
+    def __init__(self, patterns: Iterable[tuple[Owner, Template]], describe: Callable[[Owner], str]) -> None:
+        leaves = [_Leaf(owner, template) for owner, template in patterns]
+        contests = _contests(leaves, describe)
+        self._exact = {leaf.template.spelling: leaf.owner for leaf in leaves if not leaf.names}
+        self._root: _Node[Owner] = _Node()
+        for leaf in leaves:
+            if leaf.names:
+                _plant(self._root, leaf)
+        for winner, loser, example in contests:
+            found = self.resolve(example)
+            spans = any(variable.spans_colons for variable in (*winner.template.variables, *loser.template.variables))
+            if spans or (found is not None and found[0] is loser.owner):
+                loser.yields_to.append(winner)
+
+    def resolve(self, text: str) -> tuple[Owner, dict[str, str]] | None:
+        """The owner and the arguments of its pattern, in the order of the pattern."""
+        owner = self._exact.get(text)
+        if owner is not None:
+            return owner, {}
+        if not text.isprintable() and CONTROL.search(text):
+            return None
+        captured: list[str] = []
+        leaf = _walk(self._root, text.split(":"), 0, captured)
+        if leaf is None:
+            return None
+        if leaf.yields_to:
+            for other in leaf.yields_to:
+                arguments = other.template.match(text)
+                if arguments is not None:
+                    return other.owner, arguments
+        return leaf.owner, dict(zip(leaf.names, captured, strict=False))
+
+
+def _walk(node: _Node[Owner], segments: list[str], at: int, captured: list[str]) -> _Leaf[Owner] | None:
+    """The leaf for the segments from ``at`` on; ``captured`` then holds the values of its variables, in order."""
+    end = len(segments)
+    while True:
+        if at == end:
+            return node.leaf
+        segment = segments[at]
+        following = node.literals.get(segment)
+        if node.only_literals:
+            if following is None:
+                return None
+            node = following
+            at += 1
+            continue
+        if following is not None:
+            leaf = _walk(following, segments, at + 1, captured)
+            if leaf is not None:
+                return leaf
+        depth = len(captured)
+        for _, groups, child in node.mixtures:
+            values = groups(segment)
+            if values is not None:
+                captured += values
+                leaf = _walk(child, segments, at + 1, captured)
+                if leaf is not None:
+                    return leaf
+                del captured[depth:]
+        for _, accepts, child in node.singles:
+            if accepts(segment):
+                captured.append(segment)
+                leaf = child.leaf if at + 1 == end else _walk(child, segments, at + 1, captured)
+                if leaf is not None:
+                    return leaf
+                del captured[depth:]
+        if node.tails:
+            text = ":".join(segments[at:])
+            for groups, leaf in node.tails:
+                values = groups(text)
+                if values is not None:
+                    captured += values
+                    return leaf
+        return None
+
+
+def _plant(node: _Node[Owner], leaf: _Leaf[Owner]) -> None:
+    segments = leaf.template.segments
+    for index, segment in enumerate(segments):
+        if segment.spans_colons:
+            node.only_literals = False
+            node.tails.append((_groups(segments[index:]), leaf))
+            return
+        node = _child(node, segment)
+    node.leaf = leaf
+
+
+def _child(node: _Node[Owner], segment: Segment) -> _Node[Owner]:
+    """The node behind one segment, made if it is not there yet."""
+    if segment.literal is not None:
+        return node.literals.setdefault(segment.literal, _Node())
+    node.only_literals = False
+    only = segment.only
+    if only is None:
+        for known, _, child in node.mixtures:
+            if known.expression == segment.expression:
+                return child
+        child = _Node()
+        node.mixtures.append((segment, _groups((segment,)), child))
+        node.mixtures.sort(key=lambda entry: -len(entry[0].prefix + entry[0].suffix))
+        return child
+    for kind, _, child in node.singles:
+        if kind.name == only.kind.name and kind.expression == only.kind.expression:
+            return child
+    child = _Node()
+    # What lies between two colons cannot hold one, so a word only has to be there.
+    node.singles.append((only.kind, bool if only.kind is WORD else only.kind.accepts, child))
+    node.singles.sort(key=lambda entry: not isinstance(entry[0], OneOf))
+    return child
+
+
+def _groups(segments: tuple[Segment, ...]) -> _Groups:
+    """A function that gives the values of the variables in a text of these segments, or None if it does not fit."""
+    fullmatch = re.compile(":".join(segment.expression for segment in segments)).fullmatch
+    kinds = tuple(variable.kind for segment in segments for variable in segment.variables)
+
+    def groups(text: str) -> tuple[str, ...] | None:
+        found = fullmatch(text)
+        if found is None:
+            return None
+        values: tuple[str, ...] = found.groups()
+        return values if all(kind.accepts(value) for kind, value in zip(kinds, values, strict=True)) else None
+
+    return groups
+
+
+def _contests(
+    leaves: list[_Leaf[Owner]], describe: Callable[[Owner], str]
+) -> list[tuple[_Leaf[Owner], _Leaf[Owner], str]]:
+    """Pairs of winner and loser that share some key, with an example of it."""
+    ordered = sorted(leaves, key=lambda leaf: leaf.template.literal_prefix)
+    contests: list[tuple[_Leaf[Owner], _Leaf[Owner], str]] = []
+    for index, first in enumerate(ordered):
+        prefix = first.template.literal_prefix
+        # Names that begin alike stand together, so the search ends at the first that does not.
+        for second in ordered[index + 1 :]:
+            if not second.template.literal_prefix.startswith(prefix):
+                break
+            meeting = overlap(first.template, second.template)
+            if meeting is None:
+                continue
+            if meeting.more_literal == 0:
+                names = describe(first.owner), describe(second.owner)
+                raise Ambiguous(
+                    f"{names[0]} and {names[1]} could both own the key {meeting.example}, and neither is more literal; "
+                    "narrow a variable's kind or change one of the patterns",
+                    first=names[0], second=names[1],
+                )
+            pair = (first, second) if meeting.more_literal > 0 else (second, first)
+            contests.append((*pair, meeting.example))
+    return contests
