@@ -71,15 +71,17 @@ def _versions(played: Played) -> list[str]:
 
 def _calmness(played: Played) -> list[str]:
     kept = [one for rounds in played.rounds.values() for measured in calm_rounds(rounds) for one in measured.values()]
-    every = [one for rounds in played.rounds.values() for measured in rounds for one in measured.values()]
-    if not every:
+    if not kept:
         return []
     stolen, others = (max(getattr(one.disturbance, name) for one in kept) for name in ("stolen", "others"))
-    worst = max(one.disturbance.total for one in every)
-    return [
-        f"medians of the calmer rounds; in them at most {stolen:.1%} of processor time was stolen by the host and "
-        f"{others:.1%} used by other programs (worst of all rounds, both together: {worst:.1%})"
-    ]
+    lines = [f"medians of the calmer rounds; in those at most {stolen:.1%} of processor time was stolen by the host, "
+             f"{others:.1%} used by other programs"]
+    rounds = list(zip(*filter(None, played.rounds.values()), strict=True))
+    if len(rounds) > 1:
+        worst = (max((one.disturbance.stolen for measured in cases for one in measured.values()), default=0.0)
+                 for cases in rounds)
+        lines.append(f"most stolen, round by round: {', '.join(f'{share:.1%}' for share in worst)}")
+    return lines
 
 
 def _number(value: float | None) -> str:

@@ -4,7 +4,7 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "first_light")
+NAMES = ("wire", "cluster", "keys", "first_light")
 
 
 def load(name: str) -> Suite:

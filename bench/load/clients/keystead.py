@@ -22,7 +22,7 @@ class Client:
         return partial(self._client.set, key, value)
 
     def script(self, key: str) -> Call:
-        from keystead.engine import Script
+        from keystead.engine.scripts import Script
 
         return partial(Script("bench.load", SCRIPT_FILE), self._client, keys=[key], args=[1])
 
