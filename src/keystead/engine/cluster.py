@@ -194,7 +194,9 @@ class ClusterValkey(Valkey):
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _SPLIT and len(args) > 2:
             return await self._split(args)
-        return await super().execute_command(*args, **options)
+        how = self._plans.get(args[0]) or self._plan(args)
+        reply = await (self.call(args, repeat=how.repeat) if how.plain else self._special(args, how))
+        return how.shape(reply, options)
 
     async def _split(self, args: tuple[Any, ...]) -> Any:
         """A command over many keys as one command per slot; the nodes work at the same time."""

@@ -57,16 +57,25 @@ class Plan:
     shared: bool
     may_block: bool
     stateful: bool
+    plain: bool  # nothing special: straight onto the shared connection
     callback: Any  # redis-py's: from raw reply to the shape its users expect
+
+    def shape(self, reply: Any, options: dict[str, Any]) -> Any:
+        if self.callback is None:
+            return reply
+        options.pop("keys", None)
+        return self.callback(reply, **options)
 
 
 def plan(name: str, callbacks: dict[str, Any]) -> Plan:
     upper = name.upper()
+    shared = upper not in BLOCKING and upper not in OWN_PIPELINE
     return Plan(
         repeat=upper in REPEATABLE,
-        shared=upper not in BLOCKING and upper not in OWN_PIPELINE,
+        shared=shared,
         may_block=upper in MAY_BLOCK,
         stateful=upper in STATEFUL,
+        plain=shared and upper not in MAY_BLOCK and upper not in STATEFUL and upper != "CLIENT",
         callback=callbacks.get(upper),
     )
 
