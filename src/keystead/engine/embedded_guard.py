@@ -2,8 +2,11 @@
 
 Run as a plain file by a bare interpreter (``embedded_process`` starts it), so it may import nothing of Keystead.
 Arguments: the owner's process id, the seconds a server may take to stop, a directory to remove once the owner died
-(or an empty string), then the server's command line. Standard input is a pipe that only the owner can write to: its
-end means stop. The first line on standard output is the server's process id; the exit code is the server's.
+(or an empty string), the server's configuration file, then its command line, which reads the configuration from
+standard input: given by name, a path with a star or question mark would be taken for a search.
+
+Our own standard input is a pipe that only the owner can write to: its end means stop. The first line on standard
+output is the server's process id; the exit code is the server's.
 """
 
 import contextlib
@@ -17,17 +20,18 @@ from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_SECONDS = 0.5
+_SIGNALS = (signal.SIGCHLD, signal.SIGTERM)
 
 
 def main(arguments: list[str]) -> int:
-    owner, grace_seconds, doomed, command = int(arguments[0]), float(arguments[1]), arguments[2], arguments[3:]
+    owner, grace_seconds, doomed, config = int(arguments[0]), float(arguments[1]), arguments[2], arguments[3]
     os.umask(0o077)
     wake_reader, wake_writer = os.pipe()
     os.set_blocking(wake_writer, False)
     signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _note)
-    signal.signal(signal.SIGTERM, _note)
-    server = _start(command)
+    for number in _SIGNALS:
+        signal.signal(number, _note)
+    server = _start(config, arguments[4:])
     os.write(1, b"%d\n" % server)
 
     # The pipe ends with the owner, but a child the owner forked may still hold it; the parent id tells in that case.
@@ -47,24 +51,29 @@ def _note(number: int, frame: FrameType | None) -> None:
     """The wakeup pipe carries the signal; the handler only has to exist."""
 
 
-def _start(command: list[str]) -> int:
+def _start(config: str, command: list[str]) -> int:
     guard = os.getpid()
     library = None
     if sys.platform == "linux":
         import ctypes
 
         library = ctypes.CDLL(None)
+    # Held back until the child has dropped our handlers: they would swallow an order to stop that comes at once.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     server = os.fork()
     if server:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         return server
     try:
-        for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.set_wakeup_fd(-1)
+        for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         if library is not None:
             library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != guard:
                 os._exit(1)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(config, os.O_RDONLY), 0)
         os.dup2(2, 1)
         os.execv(command[0], command)  # noqa: S606 - the command line comes from our own process
     except OSError as error:

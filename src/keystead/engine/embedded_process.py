@@ -19,12 +19,13 @@ from typing import Any
 
 import hiredis
 
+from keystead.engine.embedded_files import write_private
+from keystead.engine.endpoint import OLDEST
 from keystead.errors import Invalid, Unavailable
 
 _GUARD = Path(__file__).with_name("embedded_guard.py")
 _LOG_LINES = 5
 _LOG_LIMIT_BYTES = 10 * 1024 * 1024
-_OLDEST = {"valkey": 8, "redis": 7}
 
 # The values of one configuration line; a sequence repeats the line.
 Option = str | int | Path | Sequence[str]
@@ -113,7 +114,6 @@ class ValkeyProcess:
         options: Mapping[str, Option],
         *,
         password: str = "",
-        inherited: Sequence[int] = (),
         grace_seconds: float = 5.0,
         remove_directory: bool = False,
     ) -> None:
@@ -121,7 +121,6 @@ class ValkeyProcess:
         self.options = dict(options)
         self.pid = 0
         self._password = password
-        self._inherited = tuple(inherited)
         self._grace_seconds = grace_seconds
         self._doomed = str(self.directory) if remove_directory else ""
         self._guard: subprocess.Popen[bytes] | None = None
@@ -145,36 +144,43 @@ class ValkeyProcess:
     @property
     def exit_code(self) -> int | None:
         """The server's exit code once it ended, 128 and the number for a signal; ``None`` before."""
-        return None if self._guard is None else self._guard.poll()
+        code = None if self._guard is None else self._guard.poll()
+        return 128 - code if code is not None and code < 0 else code
 
     def call(self, *command: str | bytes | int, seconds: float = 2.0) -> Any:
         """Ask this server one question on a connection of its own; see ``call``."""
         return call(self.where, *command, password=self._password, seconds=seconds)
 
-    def spawn(self) -> None:
-        """Start the program without waiting for it to answer."""
+    def spawn(self, *, inherited: Sequence[int] = ()) -> None:
+        """Start the program without waiting for it to answer. It holds the ``inherited`` descriptors until it ends."""
         if self.running:
             raise Invalid(f"the server in {self.directory} already runs with process id {self.pid}")
         binary = server_binary()
         self._close()
         config = self.directory / "valkey.conf"
         standing: dict[str, Option] = {"dir": self.directory, "logfile": self.log_path, "daemonize": "no"}
-        _write_private(config, config_text(standing | self.options))
+        write_private(config, config_text(standing | self.options))
         if self.log_path.exists() and self.log_path.stat().st_size > _LOG_LIMIT_BYTES:
             self.log_path.replace(self.log_path.with_suffix(".log.1"))
         if isinstance(self.where, Path):
             self.where.unlink(missing_ok=True)
         with os.fdopen(os.open(self.log_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as log:
             self._log_start = os.fstat(log.fileno()).st_size
-            self._guard = subprocess.Popen(  # noqa: S603 - our own interpreter, our own file
-                [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), str(self._grace_seconds), self._doomed,
-                 str(binary), str(config)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-                pass_fds=self._inherited,
-            )
+            try:
+                self._guard = subprocess.Popen(  # noqa: S603 - our own interpreter, our own file
+                    [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), str(self._grace_seconds),
+                     self._doomed, str(config), str(binary), "-"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=tuple(inherited),
+                )
+            except OSError as error:
+                raise Invalid(
+                    f"the embedded server needs to start {sys.executable}, and this user may not ({error.strerror}); "
+                    "install Python where the user can reach it"
+                ) from error
         assert self._guard.stdout is not None
         self.pid = int(self._guard.stdout.readline() or 0)
         if not self.pid:
@@ -239,6 +245,11 @@ class ValkeyProcess:
             os.kill(self.pid, signal.SIGKILL)
         self._guard.wait()
 
+    def wait(self) -> None:
+        """Return when the server has ended."""
+        if self._guard is not None:
+            self._guard.wait()
+
     def lifeline(self) -> int:
         """A file descriptor that becomes readable when the server has ended."""
         assert self._guard is not None
@@ -270,11 +281,6 @@ def require_supported(raw_info: bytes) -> str:
     facts = dict(line.split(":", 1) for line in raw_info.decode().splitlines() if ":" in line)
     name = "valkey" if "valkey_version" in facts else "redis"
     version = facts.get(f"{name}_version", "0")
-    if int(version.partition(".")[0]) < _OLDEST[name]:
+    if int(version.partition(".")[0]) < OLDEST[name]:
         raise Invalid(f"the server is {name.title()} {version}; Keystead needs Valkey 8 or Redis 7, or newer")
     return f"{name} {version}"
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)

@@ -28,7 +28,6 @@ class LocalCluster:
         self._shards = shards
         self._size = shards * (1 + replicas)
         self._options = dict(options or {})
-        self._directory: Path | None = None
         self.nodes: list[ValkeyProcess] = []
 
     @property
@@ -57,9 +56,7 @@ class LocalCluster:
             node.kill()
         for node in self.nodes:
             node.stop()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+            shutil.rmtree(node.directory, ignore_errors=True)
         self.nodes = []
 
     def node_at(self, port: int) -> ValkeyProcess:
@@ -106,11 +103,9 @@ class LocalCluster:
         self._wait(self._is_well, "all nodes agree and replicas are in step", seconds)
 
     def _start_nodes(self) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="keystead-cluster-"))
         ports = free_ports(2 * self._size)
         for port, bus_port in zip(ports[: self._size], ports[self._size :], strict=True):
-            directory = self._directory / str(port)
-            directory.mkdir()
+            directory = Path(tempfile.mkdtemp(prefix=f"keystead-node-{port}-"))
             standing: dict[str, Option] = {
                 "bind": "127.0.0.1",
                 "port": port,

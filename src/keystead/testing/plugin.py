@@ -8,11 +8,12 @@
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from keystead.engine import Valkey
     from keystead.testing.cluster import LocalCluster
     from keystead.testing.proxy import FaultProxy
     from keystead.testing.server import LocalServer
@@ -37,13 +38,13 @@ def valkey_server() -> "Iterator[LocalServer]":
 
 
 @async_fixture
-async def valkey(valkey_server: "LocalServer") -> AsyncIterator[Any]:
+async def valkey(valkey_server: "LocalServer") -> "AsyncIterator[Valkey]":
     """A connected client; the server was flushed."""
-    from redis.asyncio import Redis
+    from keystead.engine import connect
 
     valkey_server.ensure_running()
     valkey_server.call("FLUSHALL")
-    client = Redis(unix_socket_path=str(valkey_server.socket_path), protocol=3)
+    client = await connect(valkey_server.url)
     try:
         yield client
     finally:
@@ -64,13 +65,13 @@ def valkey_cluster() -> "Iterator[LocalCluster]":
 
 
 @async_fixture
-async def cluster(valkey_cluster: "LocalCluster") -> AsyncIterator[Any]:
+async def cluster(valkey_cluster: "LocalCluster") -> "AsyncIterator[Valkey]":
     """A connected cluster client; every node is up and flushed."""
-    from redis.asyncio import RedisCluster
+    from keystead.engine import connect
 
     valkey_cluster.heal()
     valkey_cluster.flush()
-    client = RedisCluster(host="127.0.0.1", port=valkey_cluster.ports[0], protocol=3)
+    client = await connect(valkey_cluster.url)
     try:
         yield client
     finally:

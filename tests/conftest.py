@@ -1,0 +1,1 @@
+"""The fixtures are Keystead's own test kit, loaded by its pytest entry point."""
