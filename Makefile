@@ -28,7 +28,7 @@ check: $(STAMP)  ## ruff, strict types, import floors
 	$(BIN)/lint-imports
 
 browser: $(STAMP)
-	@$(BIN)/python tests/web/browser.py --install
+	@$(BIN)/python tests/browser.py
 
 bench: $(STAMP)  ## ours beside the peers, in one run; ONLY=wire for one suite
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
