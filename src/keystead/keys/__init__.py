@@ -1,5 +1,16 @@
 """The registry: what may exist in the keyspace. Pure, no input or output."""
 
+from keystead.keys.audit import (
+    NOT_READ,
+    Audit,
+    AuditReport,
+    Finding,
+    FindingGroup,
+    FindingKind,
+    Observed,
+    PatternUse,
+    judge,
+)
 from keystead.keys.codecs import FLOAT, INTEGER, RAW, TEXT, Codec, Gzip, JsonCodec, Undecodable, Zstd, codec_of
 from keystead.keys.declarations import (
     Channel,
@@ -20,6 +31,8 @@ from keystead.keys.declarations import (
 )
 from keystead.keys.executor import Argument, Command, Executor, Reply
 from keystead.keys.frames import Frame, Integer, Rest, Sized, Trailing
+from keystead.keys.infer import Inference, InferredPattern
+from keystead.keys.inventory import describe, inventory_rows, personal_marks, to_html, to_markdown
 from keystead.keys.keyspace import Declaration, Keyspace, OnCorrupt, Pair, Personal
 from keystead.keys.layout import Layout
 from keystead.keys.references import KeyReference, Reference
@@ -31,20 +44,41 @@ from keystead.keys.registry import Match, Registry
 from keystead.keys.slots import SLOTS, hash_tag, key_slot
 from keystead.keys.tags import Lane, Tag
 from keystead.keys.ttl import NO_TTL, AtMost, Exactly, NoneUntilEnded, NoTtl, Sliding, Ttl, Until
-from keystead.keys.variables import KINDS, Kind, Matching, OneOf, Value
+from keystead.keys.variables import (
+    EMAIL,
+    IP,
+    KINDS,
+    SHA256,
+    TIMEZONE,
+    UNIX_DATE,
+    UNIX_MONTH,
+    USER,
+    UUID_KIND,
+    WORD,
+    Kind,
+    Matching,
+    OneOf,
+    Value,
+)
 
 __all__ = [
     "Argument",
     "AtMost",
+    "Audit",
+    "AuditReport",
     "Channel",
     "ChannelPattern",
     "ChannelRef",
     "Codec",
     "Command",
     "Declaration",
+    "EMAIL",
     "Exactly",
     "Executor",
     "FLOAT",
+    "Finding",
+    "FindingGroup",
+    "FindingKind",
     "FlagKey",
     "FlagRef",
     "Frame",
@@ -52,6 +86,9 @@ __all__ = [
     "GeoRef",
     "Gzip",
     "INTEGER",
+    "IP",
+    "Inference",
+    "InferredPattern",
     "Integer",
     "IntegerKey",
     "IntegerRef",
@@ -71,13 +108,16 @@ __all__ = [
     "MapRef",
     "Match",
     "Matching",
+    "NOT_READ",
     "NO_TTL",
     "NoTtl",
     "NoneUntilEnded",
+    "Observed",
     "OnCorrupt",
     "OneOf",
     "OpaqueNamespace",
     "Pair",
+    "PatternUse",
     "Personal",
     "Place",
     "RAW",
@@ -87,6 +127,7 @@ __all__ = [
     "Registry",
     "Reply",
     "Rest",
+    "SHA256",
     "SLOTS",
     "SetKey",
     "SetRef",
@@ -99,14 +140,26 @@ __all__ = [
     "StringKey",
     "StringRef",
     "TEXT",
+    "TIMEZONE",
     "Tag",
     "Trailing",
     "Ttl",
+    "UNIX_DATE",
+    "UNIX_MONTH",
+    "USER",
+    "UUID_KIND",
     "Undecodable",
     "Until",
     "Value",
+    "WORD",
     "Zstd",
     "codec_of",
+    "describe",
     "hash_tag",
+    "inventory_rows",
+    "judge",
     "key_slot",
+    "personal_marks",
+    "to_html",
+    "to_markdown",
 ]
