@@ -10,6 +10,7 @@ from keystead.engine.script_header import Header, Slot, parse_header
 from keystead.errors import DeclarationError
 from keystead.keys.executor import Argument, Reply
 from keystead.keys.layout import Layout
+from keystead.keys.references import Reference
 from keystead.keys.slots import key_slot
 
 T = TypeVar("T")
@@ -21,15 +22,6 @@ _ALLOWED: dict[str, tuple[type, ...]] = {
     "text": (str, bytes),
     "bytes": (bytes, str),
 }
-
-
-class KeyReference(Protocol):
-    """A bound key of the registry, as a script call needs it."""
-
-    @property
-    def server_type(self) -> str: ...
-
-    def name(self, layout: Layout) -> bytes: ...
 
 
 class ScriptRunner(Protocol):
@@ -81,7 +73,7 @@ class Script:
     def __call__(
         self,
         on: ScriptRunner,
-        keys: Sequence[KeyReference | bytes | str] = (),
+        keys: Sequence[Reference | bytes | str] = (),
         args: Sequence[Argument] = (),
         decode: Callable[[Reply], Any] = _as_it_is,
     ) -> Awaitable[Any]:
@@ -90,7 +82,7 @@ class Script:
         self._check_arguments(args)
         return on.run_script(self, (len(names), *names, *args), decode)
 
-    def _checked_keys(self, keys: Sequence[KeyReference | bytes | str], layout: Layout) -> list[bytes | str]:
+    def _checked_keys(self, keys: Sequence[Reference | bytes | str], layout: Layout) -> list[bytes | str]:
         wanted = self.header.keys
         self._check_count("keys", len(keys), len(wanted), self.header.more_keys)
         names: list[bytes | str] = []
@@ -99,8 +91,9 @@ class Script:
                 names.append(key)
                 continue
             slot = wanted[min(place, len(wanted) - 1)]
-            if slot.kind != "any" and slot.kind != key.server_type:
-                raise DeclarationError(f"{self}: {slot.name} must be a {slot.kind}, {key!r} is a {key.server_type}")
+            found = key.declaration.server_type
+            if slot.kind != "any" and slot.kind != found:
+                raise DeclarationError(f"{self}: {slot.name} must be a {slot.kind}, {key!r} is a {found}")
             names.append(key.name(layout))
         if layout is Layout.TAGGED and len(names) > 1:
             self._check_one_slot(names)
