@@ -3,18 +3,28 @@
 from keystead.engine.address import Address, parse
 from keystead.engine.client import Valkey
 from keystead.engine.connect import connect
-from keystead.engine.failures import AnswerLost, LoginRefused, ServerAway, ServerTooOld
+from keystead.engine.embedded import EmbeddedServer, attach
+from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, ServerAway, ServerTooOld
+from keystead.engine.hub import Hub, Listener, Message
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock
 
 __all__ = [
     "Address",
     "AnswerLost",
+    "CutOff",
+    "EmbeddedServer",
+    "Hub",
+    "Listener",
     "LoginRefused",
+    "Message",
     "Pipeline",
+    "Script",
     "ServerAway",
     "ServerTooOld",
     "Valkey",
+    "attach",
     "connect",
     "parse",
     "sync_clock",
