@@ -5,6 +5,9 @@
 ``valkey_cluster``      session: a ``LocalCluster``, started when the first test asks
 ``cluster``             a client connected to it; healed and empty when the test begins
 ``fault_proxy``         ``await fault_proxy()`` gives a ``FaultProxy`` before the test server, or before a given URL
+``moving_clock``        a ``MovableClock`` that takes the TTLs on the test server along
+``no_undeclared_keys``  ``no_undeclared_keys(registry)``: fails at the end if keys are left that it cannot explain
+``no_cross_slot``       ``no_cross_slot(client)``: refuses the client's calls whose keys lie in different slots
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -14,6 +17,8 @@ import pytest
 
 if TYPE_CHECKING:
     from keystead.engine import Valkey
+    from keystead.keys import Registry
+    from keystead.testing.clock import MovableClock, Server
     from keystead.testing.cluster import LocalCluster
     from keystead.testing.proxy import FaultProxy
     from keystead.testing.server import LocalServer
@@ -98,3 +103,40 @@ async def fault_proxy(valkey_server: "LocalServer") -> "AsyncIterator[Callable[.
     finally:
         for proxy in made:
             await proxy.aclose()
+
+
+@pytest.fixture
+def moving_clock(valkey_server: "LocalServer") -> "MovableClock":
+    """A clock that stands still until ``advance``. For a cluster: ``moving_clock.add(*valkey_cluster.primaries())``."""
+    from keystead.testing.clock import MovableClock
+
+    return MovableClock([valkey_server])
+
+
+@pytest.fixture
+def no_undeclared_keys(valkey_server: "LocalServer") -> "Iterator[Callable[..., None]]":
+    """``no_undeclared_keys(registry, *servers)``: when the test ends, every key left must be declared.
+
+    Without servers the test server is looked at; for a cluster give ``*valkey_cluster.primaries()``.
+    """
+    from keystead.testing.checks import check_no_undeclared_keys
+
+    wanted: list[tuple[Registry, tuple[Server, ...]]] = []
+
+    def watch(registry: "Registry", *servers: "Server") -> None:
+        wanted.append((registry, servers or (valkey_server,)))
+
+    yield watch
+    for registry, servers in wanted:
+        check_no_undeclared_keys(registry, *servers)
+
+
+@pytest.fixture
+def no_cross_slot(valkey_server: "LocalServer") -> "Iterator[Callable[[Valkey], None]]":
+    """``no_cross_slot(client)``: each later call of the client must keep to one slot; the client's layout is tagged."""
+    from keystead.engine.key_places import KeyPlaces
+    from keystead.testing.checks import SlotWatch
+
+    watch = SlotWatch(KeyPlaces(valkey_server.call("COMMAND")))
+    yield watch.watch
+    watch.check()
