@@ -1,0 +1,165 @@
+"""Do indexes and their records agree? Checked in batches, both ways, while the server goes on changing them.
+
+An index member without its record, or a record that its index does not name, is reported only if it is still so
+after a moment: whoever changes a pair may have been in the middle of it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from keystead.engine import Valkey
+from keystead.errors import DeclarationError
+from keystead.keys import Audit, Command, Declaration, Finding, FindingKind, Match, Registry, Reply, Undecodable
+
+BATCH_MEMBERS = 200
+SECOND_LOOK_SECONDS = 0.05
+
+_IS_MEMBER = {"zset": "ZSCORE", "set": "SISMEMBER"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One link between an index and a record, and the two questions that show whether it holds."""
+
+    match: Match
+    index: Declaration
+    member: str
+    in_index: Command | None
+    has_record: Command
+
+
+class LiveAudit(Audit):
+    """The rules of ``Audit``, and one that only a look at two keys can tell."""
+
+    def record_unnamed(self, match: Match, index: Declaration) -> Finding:
+        """Report that a record is not named by the index it belongs to."""
+        finding = Finding(FindingKind.BROKEN_PAIR, match.reference.logical, match.declaration.pattern,
+                          f"is not a member of {index.pattern}")
+        self._record(finding, match.declaration)
+        return finding
+
+
+class Pairs:
+    """Checks the pairs of one walk."""
+
+    def __init__(self, valkey: Valkey, registry: Registry, audit: LiveAudit, keys_per_second: int) -> None:
+        self._valkey = valkey
+        self._audit = audit
+        self._layout = registry.layout
+        self._keys_per_second = keys_per_second
+        self._indexes_of: dict[Declaration, list[Declaration]] = {}
+        for declaration in registry:
+            if declaration.pairs_with is not None and declaration.server_type in _IS_MEMBER:
+                self._indexes_of.setdefault(declaration.pairs_with.record, []).append(declaration)
+
+    async def check(self, keys: Sequence[tuple[bytes, Match]]) -> None:
+        """Check those of a batch of existing keys that are an index or a record."""
+        await self._check_records(keys)
+        for raw_key, match in keys:
+            if match.declaration.pairs_with is not None:
+                await self._check_index(raw_key, match)
+
+    async def _check_index(self, raw_key: bytes, match: Match) -> None:
+        async for raw_members in self._members(raw_key, match.declaration):
+            began = time.monotonic()
+            raw_of = {member: raw for raw in raw_members for member in match.declaration.sample_members([raw])}
+            claims = [
+                _Claim(match, match.declaration, member, _membership(match.declaration, raw_key, raw_of[member]),
+                       ("EXISTS", reference.name(self._layout)))
+                for member, reference in self._audit.expected_records(match, raw_members).items()
+            ]
+            for claim in await self._broken(claims, "has_record"):
+                self._audit.pair_broken(claim.match, claim.member)
+            await asyncio.sleep(max(0.0, len(raw_members) / self._keys_per_second - (time.monotonic() - began)))
+
+    async def _check_records(self, keys: Sequence[tuple[bytes, Match]]) -> None:
+        claims: list[_Claim] = []
+        for raw_key, match in keys:
+            for index in self._indexes_of.get(match.declaration, ()):
+                question = self._named_by(index, match)
+                if question is not None:
+                    claims.append(_Claim(match, index, match.arguments[_by(index)], question, ("EXISTS", raw_key)))
+        for claim in await self._broken(claims, "in_index"):
+            self._audit.record_unnamed(claim.match, claim.index)
+
+    async def _broken(self, claims: list[_Claim], side: str) -> list[_Claim]:
+        """The claims of which one side is there and ``side`` is not, on two looks a moment apart."""
+        broken = await self._look(claims, side)
+        if broken:
+            await asyncio.sleep(SECOND_LOOK_SECONDS)
+            broken = await self._look(broken, side)
+        return broken
+
+    async def _look(self, claims: list[_Claim], side: str) -> list[_Claim]:
+        broken: list[_Claim] = []
+        for start in range(0, len(claims), BATCH_MEMBERS):
+            piece = claims[start : start + BATCH_MEMBERS]
+            questions: list[Command] = []
+            for claim in piece:
+                questions += [claim.in_index or ("PING",), claim.has_record]
+            replies = await self._valkey.call_block(questions, repeat=True)
+            for claim, in_index, has_record in zip(piece, replies[::2], replies[1::2], strict=True):
+                # An error reply says nothing about the pair.
+                if isinstance(in_index, Exception) or isinstance(has_record, Exception):
+                    continue
+                there = _is_there(in_index), _is_there(has_record)
+                if there == ((False, True) if side == "in_index" else (True, False)):
+                    broken.append(claim)
+        return broken
+
+    async def _members(self, raw_key: bytes, index: Declaration) -> AsyncIterator[list[bytes]]:
+        """All members of an index, some at a time."""
+        if index.server_type == "list":
+            start = 0
+            while raw_members := await self._ask(("LRANGE", raw_key, start, start + BATCH_MEMBERS - 1)):
+                yield raw_members
+                start += BATCH_MEMBERS
+            return
+        command = {"zset": "ZSCAN", "set": "SSCAN"}.get(index.server_type or "")
+        cursor = 0
+        while command is not None:
+            reply = await self._ask((command, raw_key, cursor, "COUNT", BATCH_MEMBERS))
+            cursor = int(reply[0])
+            raw_members = reply[1][::2] if command == "ZSCAN" else list(reply[1])
+            if raw_members:
+                yield raw_members
+            if cursor == 0:
+                return
+
+    async def _ask(self, command: Command) -> Reply:
+        return await self._valkey.call(command, repeat=True)
+
+    def _named_by(self, index: Declaration, record: Match) -> Command | None:
+        """The question whether ``index`` names a record; None if that cannot be asked."""
+        by = _by(index)
+        if any(name not in record.arguments or name == by for name in index.template.names):
+            return None
+        member = record.arguments[by].encode()
+        try:
+            # A codec that writes members differently than they stand in the record's name cannot be asked.
+            if index.codec is None or str(index.codec.decode(member)) != record.arguments[by]:
+                return None
+            reference = index.reference({name: record.arguments[name] for name in index.template.names})
+        except (Undecodable, DeclarationError):
+            return None
+        return _membership(index, reference.name(self._layout), member)
+
+
+def _by(index: Declaration) -> str:
+    """The variable of the record's pattern that is the member of the index."""
+    assert index.pairs_with is not None
+    return index.pairs_with.by
+
+
+def _membership(index: Declaration, raw_key: bytes, raw_member: bytes) -> Command | None:
+    command = _IS_MEMBER.get(index.server_type or "")
+    return None if command is None else (command, raw_key, raw_member)
+
+
+def _is_there(reply: Reply) -> bool:
+    """ZSCORE answers a number that may be zero, the others zero for absent; PING stands for a list, and for yes."""
+    if isinstance(reply, float):
+        return True
+    return reply not in (None, 0, False)
