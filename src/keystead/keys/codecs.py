@@ -19,6 +19,7 @@ _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _QUOTED: Final = re.compile(r"'[^']*'")
 _INTEGER: Final = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _MOST_BYTES: Final = 32 * 1024 * 1024
+_WINDOW_BYTES: Final = 8 * 1024 * 1024
 
 
 class Undecodable(ValueError):
@@ -171,7 +172,7 @@ class Zstd(Generic[T]):
 
     def decode(self, raw: bytes, /) -> T:
         zstandard = _zstandard()
-        inflater = zstandard.ZstdDecompressor(max_window_size=max(1024, self._most_bytes)).decompressobj()
+        inflater = zstandard.ZstdDecompressor(max_window_size=max(_WINDOW_BYTES, self._most_bytes)).decompressobj()
         plain = bytearray()
         # A block of a few bytes can stand for 128 KiB, so the input goes in by small pieces.
         for at in range(0, len(raw), 64):
