@@ -93,46 +93,7 @@ async def test_every_kind_of_drift_is_found_and_nothing_else(valkey):
         r"blob:\xff\xfe": (1, ("string",), 1),
     }
     assert report.undeclared_keys == 48
-    assert report.keys == good + 8 + 48
-
-
-async def test_pairs_are_checked_beyond_the_first_members(valkey):
-    members = {str(number): number for number in range(1000)}
-    await valkey.zadd("pending", members)
-    async with valkey.pipeline(transaction=False) as pipeline:
-        for number in range(1000):
-            if number != 777:
-                pipeline.hset(f"pending:{number}", mapping={"customer": "a", "total_cents": "1"})
-        await pipeline.execute()
-    report = await audit(valkey, shop.registry())
-    assert findings(report) == {
-        ("broken pair", "pending"): [("pending", "member '777' has no pending:{order_id}")],
-    }
-
-
-async def test_a_pair_that_is_being_changed_is_not_reported(valkey):
-    """A writer that adds and removes whole pairs all the time never looks broken."""
-    stop = asyncio.Event()
-
-    async def churn() -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            async with valkey.pipeline(transaction=True) as pipeline:
-                pipeline.hset(f"pending:{number}", mapping={"customer": "a", "total_cents": "1"})
-                pipeline.zadd("pending", {str(number): number})
-                if number > 50:
-                    pipeline.delete(f"pending:{number - 50}")
-                    pipeline.zrem("pending", str(number - 50))
-                await pipeline.execute()
-
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(churn())
-        await asyncio.sleep(0.05)
-        for _ in range(10):
-            report = await audit(valkey, shop.registry())
-            assert report.clean, report.findings
-        stop.set()
+    assert report.keys == good + 7 + 48
 
 
 async def test_load_on_the_server_is_bounded(valkey):

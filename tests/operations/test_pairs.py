@@ -1,0 +1,102 @@
+import asyncio
+
+import msgspec
+
+from keystead.keys import Keyspace, ListKey, Pair, RecordKey, Registry, SetKey, SortedSetKey
+from keystead.operations import audit
+
+from . import shop
+
+
+class Row(msgspec.Struct, frozen=True):
+    name: str
+
+
+ROOM = Keyspace("room")
+BOOK = RecordKey(ROOM, "books:{shelf}:{isbn}", Row, purpose="a book")
+SHELF = SetKey(ROOM, "books:{shelf}", str, member="isbn", purpose="books of a shelf", pairs_with=Pair(BOOK))
+TASK = RecordKey(ROOM, "task:{task_id:integer}", Row, purpose="a task")
+TASKS = ListKey(ROOM, "tasks", str, purpose="tasks in order", pairs_with=Pair(TASK))
+DUE = SortedSetKey(ROOM, "due", int, member="task id", score="when", purpose="tasks by time", pairs_with=Pair(TASK))
+
+
+def broken(report) -> set[tuple[str, str]]:
+    assert all(group.kind == "broken pair" for group in report.findings), report.findings
+    return {(each["key"], each["says"]) for group in report.findings for each in group.examples}
+
+
+async def test_pairs_are_checked_beyond_the_first_members(valkey):
+    members = {str(number): number for number in range(1000)}
+    await valkey.zadd("pending", members)
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for number in range(1000):
+            if number != 777:
+                pipeline.hset(f"pending:{number}", mapping={"customer": "a", "total_cents": "1"})
+        await pipeline.execute()
+    report = await audit(valkey, shop.registry())
+    assert broken(report) == {("pending", "member '777' has no pending:{order_id}")}
+
+
+async def test_a_pair_that_is_being_changed_is_not_reported(valkey):
+    """A writer that adds and removes whole pairs all the time never looks broken."""
+    stop = asyncio.Event()
+
+    async def churn() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            async with valkey.pipeline(transaction=True) as pipeline:
+                pipeline.hset(f"pending:{number}", mapping={"customer": "a", "total_cents": "1"})
+                pipeline.zadd("pending", {str(number): number})
+                if number > 50:
+                    pipeline.delete(f"pending:{number - 50}")
+                    pipeline.zrem("pending", str(number - 50))
+                await pipeline.execute()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(churn())
+        await asyncio.sleep(0.05)
+        for _ in range(10):
+            report = await audit(valkey, shop.registry())
+            assert report.clean, report.findings
+        stop.set()
+
+
+async def test_an_index_is_paired_through_its_own_variables(valkey):
+    await valkey.sadd("books:top", "1", "2")
+    await valkey.sadd("books:low", "3")
+    for key in ("books:top:1", "books:low:2", "books:low:3"):
+        await valkey.hset(key, "name", "x")
+    assert broken(await audit(valkey, Registry([ROOM]))) == {
+        ("books:top", "member '2' has no books:{shelf}:{isbn}"),
+        ("books:low:2", "is not a member of books:{shelf}"),
+    }
+
+
+async def test_lists_are_asked_for_records_only(valkey):
+    """Whether a list holds something cannot be asked without reading it whole, so that side is left out."""
+    await valkey.rpush("tasks", *range(450))
+    await valkey.zadd("due", {str(number): number for number in range(460)})
+    for number in range(460):
+        if number not in (3, 449):
+            await valkey.hset(f"task:{number}", "name", "x")
+    await valkey.config_resetstat()
+    assert broken(await audit(valkey, Registry([ROOM]))) == {
+        (index, f"member '{number}' has no task:{{task_id}}") for index in ("tasks", "due") for number in (3, 449)
+    }
+    assert "cmdstat_lpos" not in await valkey.info("commandstats")
+
+
+async def test_member_that_cannot_be_named_is_broken(valkey):
+    await valkey.zadd("due", {"5": 1})
+    await valkey.hset("task:5", "name", "x")
+    await valkey.sadd("books:top", "has:colon")
+    assert broken(await audit(valkey, Registry([ROOM]))) == {
+        ("books:top", "member 'has:colon' has no books:{shelf}:{isbn}"),
+    }
+
+
+async def test_index_of_the_wrong_type_is_reported_as_that_only(valkey):
+    await valkey.set("due", "x")
+    report = await audit(valkey, Registry([ROOM]))
+    assert [group.kind for group in report.findings] == ["wrong type"]
