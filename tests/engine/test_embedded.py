@@ -20,6 +20,7 @@ import pytest
 from keystead.engine import connect
 from keystead.engine.address import Kind
 from keystead.engine.embedded import EmbeddedServer, attach
+from keystead.engine.embedded_process import Option
 from keystead.errors import Conflict, Invalid, Unavailable
 from keystead.settings import EmbeddedSettings
 from keystead.telemetry import counts
@@ -269,6 +270,20 @@ async def test_port_wants_the_password_of_the_file(directory: Path) -> None:
         assert (directory / "password").read_text() == password
 
 
+@pytest.mark.parametrize("damage", ["emptied", "opened to others"])
+async def test_password_that_protects_nothing_is_replaced(directory: Path, damage: str) -> None:
+    directory.mkdir()
+    path = directory / "password"
+    path.write_text("" if damage == "emptied" else "known")
+    path.chmod(0o600 if damage == "emptied" else 0o644)
+    port = free_ports(1)[0]
+    async with EmbeddedServer.start(directory, EmbeddedSettings(port=port)):
+        assert len(path.read_text()) >= 32
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with pytest.raises(Exception, match="password"):
+            await connect(f"valkey://127.0.0.1:{port}")
+
+
 async def test_taken_port_is_refused(directory: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -299,6 +314,23 @@ async def test_settings_reach_the_server(facts: Callable[[EmbeddedSettings], obj
     assert await facts(EmbeddedSettings()) == common | {"appendfsync": "everysec", "maxmemory": "0"}  # type: ignore[misc]
     settings = EmbeddedSettings(fsync="always", memory_bytes=50_000_000)
     assert await facts(settings) == common | {"appendfsync": "always", "maxmemory": "50000000"}  # type: ignore[misc]
+
+
+async def test_start_waits_until_the_data_is_loaded(directory: Path) -> None:
+    async with EmbeddedServer.start(directory) as server:
+        valkey = await connect(server.url)
+        await valkey.mset({f"k{number}": number for number in range(2000)})
+        await valkey.bgrewriteaof()
+        while (await valkey.info("persistence"))["aof_rewrite_in_progress"]:
+            await asyncio.sleep(0.01)
+        await valkey.aclose()
+    slowly: dict[str, Option] = {"key-load-delay": 300, "loading-process-events-interval-bytes": 1024}
+    started = time.monotonic()
+    async with EmbeddedServer.start(directory, options=slowly) as server:
+        assert time.monotonic() - started > 0.4, "the load was slow enough to be seen"
+        valkey = await connect(server.url)
+        assert await valkey.dbsize() == 2000
+        await valkey.aclose()
 
 
 async def test_start_that_fails_quotes_the_log_and_leaves_no_process(directory: Path) -> None:

@@ -3,7 +3,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from keystead.engine import Valkey, connect
-from keystead.engine.key_places import KeyPlaces
 from keystead.errors import Invalid
 from keystead.keys import NO_TTL, IntegerKey, Keyspace, Layout, Registry
 from keystead.testing.checks import SlotWatch, check_no_undeclared_keys, undeclared_keys
@@ -24,7 +23,7 @@ async def tagged(valkey_server: LocalServer) -> AsyncIterator[Valkey]:
 
 @pytest.fixture
 def watch(valkey_server: LocalServer, tagged: Valkey) -> SlotWatch:
-    watch = SlotWatch(KeyPlaces(valkey_server.call("COMMAND")))
+    watch = SlotWatch(valkey_server)
     watch.watch(tagged)
     return watch
 
@@ -86,10 +85,8 @@ async def test_plain_layout_cannot_be_watched(valkey: Valkey, watch: SlotWatch) 
 
 
 @pytest.mark.cluster
-async def test_cluster_client_can_be_watched(
-    cluster: Valkey, valkey_cluster: LocalCluster, valkey_server: LocalServer
-) -> None:
-    watch = SlotWatch(KeyPlaces(valkey_server.call("COMMAND")))
+async def test_cluster_client_can_be_watched(cluster: Valkey, valkey_cluster: LocalCluster) -> None:
+    watch = SlotWatch(valkey_cluster.nodes[0])
     watch.watch(cluster)
     await COUNT.at("a").increment(cluster)
     await cluster.set("stray", 1)

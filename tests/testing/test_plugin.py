@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import keystead.testing.plugin
+
 USER_TESTS = '''
 import pytest
 from keystead.keys import IntegerKey, Keyspace, NO_TTL, Layout, Registry
@@ -56,6 +58,15 @@ def test_fixtures_serve_a_foreign_project(tmp_path: Path, workers: tuple[str, ..
     assert "9 passed, 2 errors" in output, output
     assert "1 keys were left behind that nothing declares: stray" in output
     assert "1 calls crossed slots: RENAME of {a}1, {b}1" in output
+
+
+def test_examples_of_the_readme_pass(tmp_path: Path) -> None:
+    readme = Path(keystead.testing.plugin.__file__).with_name("README.md").read_text()
+    examples = readme.split("```python\n")[1].split("```")[0]
+    imports = "import pytest\nfrom keystead.engine import connect\nfrom keystead.errors import ReplyLost\n\n"
+    (tmp_path / "test_readme.py").write_text(imports + examples)
+    output = run_pytest(tmp_path)
+    assert f"{examples.count('async def test_')} passed" in output, output
 
 
 def test_loading_the_plugin_imports_nothing_heavy(tmp_path: Path) -> None:

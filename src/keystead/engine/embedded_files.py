@@ -89,11 +89,14 @@ def make_directory(directory: Path) -> FileLock:
 
 
 def make_password(directory: Path) -> str:
-    """The password of the loopback port, from a file only this user can read; made once."""
+    """The password of the loopback port, from a file only this user can read; made once.
+
+    A file that others could read, or that a crash left empty, is replaced.
+    """
     path = directory / "password"
-    if not path.exists():
+    if not path.exists() or path.stat().st_mode & 0o077 or not find_password(directory):
+        path.unlink(missing_ok=True)
         write_private(path, secrets.token_urlsafe(32).encode())
-    path.chmod(0o600)
     return find_password(directory)
 
 

@@ -12,7 +12,6 @@ output is the server's process id; the exit code is the server's.
 import contextlib
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -43,6 +42,8 @@ def main(arguments: list[str]) -> int:
             break
     code = _stop(server, grace_seconds)
     if doomed and os.getppid() != owner:
+        import shutil  # rarely needed, and not small
+
         shutil.rmtree(doomed, ignore_errors=True)
     return code
 

@@ -47,8 +47,9 @@ class SlotWatch:
     remembered, so that ``check`` fails even if the program under test swallowed the error.
     """
 
-    def __init__(self, places: KeyPlaces) -> None:
-        self._places = places
+    def __init__(self, server: Server) -> None:
+        """``server`` is asked once where its commands carry their keys; any of the kit's servers will do."""
+        self._places = KeyPlaces(server.call("COMMAND"))
         self.calls = 0
         self.offences: list[str] = []
 

@@ -134,9 +134,8 @@ def no_undeclared_keys(valkey_server: "LocalServer") -> "Iterator[Callable[..., 
 @pytest.fixture
 def no_cross_slot(valkey_server: "LocalServer") -> "Iterator[Callable[[Valkey], None]]":
     """``no_cross_slot(client)``: each later call of the client must keep to one slot; the client's layout is tagged."""
-    from keystead.engine.key_places import KeyPlaces
     from keystead.testing.checks import SlotWatch
 
-    watch = SlotWatch(KeyPlaces(valkey_server.call("COMMAND")))
+    watch = SlotWatch(valkey_server)
     yield watch.watch
     watch.check()

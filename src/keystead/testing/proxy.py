@@ -53,6 +53,7 @@ class FaultProxy:
             task.cancel()
         await asyncio.gather(*self._connecting, return_exceptions=True)
         self.cut()
+        await asyncio.sleep(0)  # the loop closes aborted sockets in its next turn, and may have none after this
 
     async def __aenter__(self) -> Self:
         await self.start()
