@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -83,7 +84,45 @@ def configure_logging(level: str, format: str) -> None:
     )
 
 
-def logger(room: str) -> structlog.typing.FilteringBoundLogger:
+class RoomLogger:
+    """Log lines of one room: an event in plain words, and fields.
+
+    They go where structlog was configured to send them, by ``configure_logging`` or by the program we are part of.
+    Until then they go to the standard library's logger ``keystead.ROOM``, as those of any library: never to the
+    standard output, which belongs to the program.
+    """
+
+    __slots__ = ("_plain", "_room")
+
+    def __init__(self, room: str) -> None:
+        self._room = room
+        self._plain = logging.getLogger(f"keystead.{room}")
+
+    def debug(self, event: str, **fields: Any) -> None:
+        self._write(logging.DEBUG, event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        self._write(logging.INFO, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self._write(logging.WARNING, event, fields)
+
+    def error(self, event: str, **fields: Any) -> None:
+        self._write(logging.ERROR, event, fields)
+
+    def exception(self, event: str, **fields: Any) -> None:
+        """An error with the traceback of the exception that is being handled."""
+        self._write(logging.ERROR, event, {"exc_info": True} | fields)
+
+    def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
+        if structlog.is_configured():
+            structlog.get_logger(room=self._room).log(level, event, **fields)
+        elif self._plain.isEnabledFor(level):
+            with_traceback = fields.pop("exc_info", None)
+            shown = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
+            self._plain.log(level, "%s", shown, exc_info=with_traceback, stacklevel=3)
+
+
+def logger(room: str) -> RoomLogger:
     """The logger of one room; its name goes into every line."""
-    bound: structlog.typing.FilteringBoundLogger = structlog.get_logger(room=room)
-    return bound
+    return RoomLogger(room)
