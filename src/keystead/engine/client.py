@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import redis.asyncio
 import redis.exceptions
 from redis.asyncio.connection import ConnectionPool
+from redis.client import EMPTY_RESPONSE
 
-from keystead.engine.commands import Plan, blocks, full_name, pack, plan
+from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, longest_wait_seconds, pack, plan
 from keystead.engine.connection import Connection
 from keystead.engine.dedicated import Dedicated
 from keystead.engine.endpoint import Endpoint
@@ -28,6 +29,7 @@ T = TypeVar("T")
 # The server did not run the command and will later: safe to send again whatever the command.
 NOT_YET = (redis.exceptions.BusyLoadingError, redis.exceptions.MasterDownError)
 RECOVERABLE = (NotSent, AnswerLost, *NOT_YET, redis.exceptions.ReadOnlyError)
+MOST_REPEATS = 3  # a command that breaks the connection each time would break it for everyone else as well
 
 
 class Valkey(redis.asyncio.Redis):
@@ -111,13 +113,18 @@ class Valkey(redis.asyncio.Redis):
         # The same as ``call``, written out: one coroutine less is a fifth of what a command costs.
         raw = pack(args)
         connection = self._pick().connection
-        if connection is None or connection.congested:
-            reply = await self._patiently(raw, None, how.repeat)
-        else:
-            try:
-                reply = await connection.send(raw)
-            except RECOVERABLE as error:
-                reply = await self._patiently(raw, None, how.repeat, error, connection)
+        try:
+            if connection is None or connection.congested:
+                reply = await self._patiently(raw, None, how.repeat)
+            else:
+                try:
+                    reply = await connection.send(raw)
+                except RECOVERABLE as error:
+                    reply = await self._patiently(raw, None, how.repeat, error, connection)
+        except redis.exceptions.ResponseError:
+            if EMPTY_RESPONSE in options:
+                return options[EMPTY_RESPONSE]
+            raise
         return reply if how.callback is None else how.shape(reply, options)
 
     def run(self, command: Command, decode: Callable[[Reply], T], *, repeat: bool = False) -> Awaitable[T]:
@@ -166,9 +173,13 @@ class Valkey(redis.asyncio.Redis):
         if connection is None or connection.congested:
             return list(await self._patiently(raw, len(commands), repeat))
         try:
-            return await connection.send_block(raw, len(commands))
+            answers = await connection.send_block(raw, len(commands))
         except RECOVERABLE as error:
             return list(await self._patiently(raw, len(commands), repeat, error, connection))
+        refusal = refusal_of(answers)
+        if refusal is None:
+            return answers
+        return list(await self._patiently(raw, len(commands), repeat, refusal, connection))
 
     def _pick(self) -> Wire:
         if len(self._wires) == 1:
@@ -188,14 +199,20 @@ class Valkey(redis.asyncio.Redis):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.settings.outage_seconds
         pause = FIRST_PAUSE_SECONDS
+        losses = 0
         while True:
             if error is not None:
-                pause = await self._before_next_try(error, connection, repeat, pause, deadline)
+                losses += isinstance(error, AnswerLost)
+                again = repeat and losses <= MOST_REPEATS and loop.time() < deadline
+                pause = await self._before_next_try(error, connection, again, pause, deadline)
             connection = await self._pick().ready(len(raw), deadline)
             try:
                 if replies is None:
                     return await connection.send(raw)
-                return await connection.send_block(raw, replies)
+                answers = await connection.send_block(raw, replies)
+                error = refusal_of(answers)
+                if error is None:
+                    return answers
             except RECOVERABLE as problem:
                 error = problem
 
@@ -214,7 +231,7 @@ class Valkey(redis.asyncio.Redis):
             if not self._follows_primary:
                 raise error
             if connection is not None:
-                self._wire.replace(connection, "its server is no longer the primary")
+                connection.abort("its server is no longer the primary")
         if asyncio.get_running_loop().time() + pause > deadline:
             raise ServerAway(f"the server is up and not ready: {error}") from error
         await asyncio.sleep(pause)
@@ -223,36 +240,54 @@ class Valkey(redis.asyncio.Redis):
     async def _special(self, args: tuple[Any, ...], how: Plan) -> Reply:
         """Commands that must not travel on the shared connection."""
         name = full_name(args).upper()
-        if args[0] == "CLIENT":
-            how = plan(name, {})
+        how = plan(name, {})
         if how.stateful:
             raise Invalid(
                 f"{name} would change the connection that all tasks share; use pipeline() for transactions, hub() or"
                 " pubsub() to subscribe, and the URL for user, database and client name"
             )
-        if name in ("WAIT", "WAITAOF"):
+        if name in OWN_PIPELINE:
             raise Invalid(f"{name} speaks of one connection's own writes: put it into the pipeline that writes")
         if how.shared and not (how.may_block and blocks(args)):
             return await self.call(args, repeat=how.repeat)
-        async with self._dedicated.borrow() as connection:
-            try:
-                return await connection.send(pack(args))
-            except NotSent as error:
-                raise ServerAway("the connection broke before the command was sent") from error
+        reply = (await self._alone([args], how.repeat))[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     async def call_block_alone(self, commands: Sequence[tuple[Any, ...]]) -> list[Reply]:
         """As ``call_block``, on a connection that nobody else uses meanwhile."""
+        return await self._alone(commands, False)
+
+    async def _alone(self, commands: Sequence[tuple[Any, ...]], repeat: bool) -> list[Reply]:
         raw = b"".join([pack(command) for command in commands])
-        async with self._dedicated.borrow() as connection:
-            try:
-                return await connection.send_block(raw, len(commands))
-            except NotSent as error:
-                raise ServerAway("the connection broke before the commands were sent") from error
+        waits = [longest_wait_seconds(command) for command in commands]
+        # Who may wait forever relies on keep-alive; who said how long is not left waiting by a dead connection.
+        most = None if None in waits else sum(filter(None, waits)) + self.settings.command_timeout_seconds
+        deadline = asyncio.get_running_loop().time() + self.settings.outage_seconds
+        pause = FIRST_PAUSE_SECONDS
+        losses = 0
+        while True:
+            async with self._dedicated.borrow() as connection:
+                error: Exception | None
+                try:
+                    async with asyncio.timeout(most):
+                        answers = await connection.send_block(raw, len(commands))
+                    error = refusal_of(answers)
+                    if error is None:
+                        return answers
+                except TimeoutError:
+                    error = AnswerLost(f"the answer was lost: nothing came for {most:g} s")
+                except (NotSent, AnswerLost) as problem:
+                    error = problem
+            losses += isinstance(error, AnswerLost)
+            pause = await self._before_next_try(error, connection, repeat and losses < MOST_REPEATS, pause, deadline)
 
     def _plan(self, args: tuple[Any, ...]) -> Plan:
         name = args[0] if isinstance(args[0], str) else bytes(args[0]).decode("latin-1")
         how = plan(name, {str(key).upper(): value for key, value in self.response_callbacks.items()})
-        self._plans[args[0]] = how
+        if len(name.split()) <= 2:  # a whole command in one string would make the table grow without end
+            self._plans[args[0]] = how
         return how
 
     def set_response_callback(self, command: str, callback: Any) -> None:
@@ -271,6 +306,19 @@ class Valkey(redis.asyncio.Redis):
 
     def __del__(self, *args: Any, **kwargs: Any) -> None:
         """redis-py would warn of its pool here; a wire that is not closed says so itself."""
+
+
+def refusal_of(replies: list[Reply]) -> Exception | None:
+    """Why a block was not run at all: the server said to every part of it that it cannot yet. ``None`` if any ran."""
+    refusal: Exception | None = None
+    for reply in replies:
+        if isinstance(reply, NOT_YET):
+            refusal = refusal or reply
+        elif reply != b"OK" and not isinstance(reply, redis.exceptions.ExecAbortError):
+            return None
+    if refusal is None or (replies[0] == b"OK" and not isinstance(replies[-1], Exception)):
+        return None
+    return refusal
 
 
 def multi(commands: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

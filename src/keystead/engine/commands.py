@@ -5,6 +5,7 @@ from typing import Any
 
 import hiredis
 import redis.exceptions
+from redis.client import EMPTY_RESPONSE, NEVER_DECODE
 
 
 def _words(text: str) -> frozenset[str]:
@@ -14,25 +15,30 @@ def _words(text: str) -> frozenset[str]:
 # Reads: running one twice does no harm, so a lost reply is asked for again.
 REPEATABLE = _words(
     """
-    BITCOUNT BITFIELD_RO BITPOS COMMAND DBSIZE DUMP ECHO EXISTS EXPIRETIME GEODIST GEOHASH GEOPOS
-    GEORADIUSBYMEMBER_RO GEORADIUS_RO GEOSEARCH GET GETBIT GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HRANDFIELD
-    HSCAN HSTRLEN HVALS INFO KEYS LASTSAVE LCS LINDEX LLEN LOLWUT LPOS LRANGE MGET PEXPIRETIME PFCOUNT PING PTTL
-    RANDOMKEY ROLE SCAN SCARD SDIFF SINTER SINTERCARD SISMEMBER SMEMBERS SMISMEMBER SORT_RO SRANDMEMBER SSCAN STRLEN
-    SUBSTR SUNION TIME TTL TYPE XINFO XLEN XPENDING XRANGE XREAD XREVRANGE ZCARD ZCOUNT ZDIFF ZINTER ZINTERCARD
-    ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE
-    ZREVRANK ZSCAN ZSCORE ZUNION
+    BITCOUNT BITFIELD_RO BITPOS COMMAND DBSIZE DUMP ECHO EVALSHA_RO EVAL_RO EXISTS EXPIRETIME FCALL_RO GEODIST
+    GEOHASH GEOPOS GEORADIUSBYMEMBER_RO GEORADIUS_RO GEOSEARCH GET GETBIT GETRANGE HEXISTS HEXPIRETIME HGET HGETALL
+    HKEYS HLEN HMGET HPEXPIRETIME HPTTL HRANDFIELD HSCAN HSTRLEN HTTL HVALS INFO KEYS LASTSAVE LCS LINDEX LLEN
+    LOLWUT LPOS LRANGE MGET PEXPIRETIME PFCOUNT PING PTTL RANDOMKEY ROLE SCAN SCARD SDIFF SINTER SINTERCARD
+    SISMEMBER SMEMBERS SMISMEMBER SORT_RO SRANDMEMBER SSCAN STRLEN SUBSTR SUNION TIME TTL TYPE XINFO XLEN XPENDING
+    XRANGE XREAD XREVRANGE ZCARD ZCOUNT ZDIFF ZINTER ZINTERCARD ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE ZRANGEBYLEX
+    ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE ZUNION
     """
 ) | {
-    "CLIENT ID", "CLIENT INFO", "CLIENT LIST", "CLUSTER INFO", "CLUSTER NODES", "CLUSTER SHARDS", "CLUSTER SLOTS",
-    "CONFIG GET", "MEMORY USAGE", "MEMORY STATS", "OBJECT ENCODING", "OBJECT FREQ", "OBJECT IDLETIME",
-    "OBJECT REFCOUNT", "PUBSUB CHANNELS", "PUBSUB NUMSUB", "PUBSUB NUMPAT", "SCRIPT EXISTS", "SCRIPT LOAD",
-    "SLOWLOG GET", "SLOWLOG LEN", "XINFO CONSUMERS", "XINFO GROUPS", "XINFO STREAM", "EVAL_RO", "EVALSHA_RO",
+    "ACL LIST", "ACL WHOAMI", "CLIENT GETNAME", "CLIENT ID", "CLIENT INFO", "CLIENT LIST", "CLUSTER INFO",
+    "CLUSTER KEYSLOT", "CLUSTER NODES", "CLUSTER SHARDS", "CLUSTER SLOTS", "COMMAND COUNT", "COMMAND DOCS",
+    "COMMAND INFO", "COMMAND LIST", "CONFIG GET", "FUNCTION LIST", "MEMORY STATS", "MEMORY USAGE",
+    "OBJECT ENCODING", "OBJECT FREQ", "OBJECT IDLETIME", "OBJECT REFCOUNT", "PUBSUB CHANNELS", "PUBSUB NUMPAT",
+    "PUBSUB NUMSUB", "PUBSUB SHARDCHANNELS", "PUBSUB SHARDNUMSUB", "SCRIPT EXISTS", "SCRIPT LOAD", "SCRIPT SHOW",
+    "SLOWLOG GET", "SLOWLOG LEN", "XINFO CONSUMERS", "XINFO GROUPS", "XINFO STREAM",
 }  # fmt: skip
+
+# What redis-py puts among the options for itself.
+NOT_FOR_CALLBACKS = frozenset((EMPTY_RESPONSE, NEVER_DECODE, "keys"))
 
 # Commands that hold the connection until something happens: they would make every other task wait.
 BLOCKING = _words(
     """
-    BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN MONITOR SYNC PSYNC
+    BLMOVE BLMPOP BLPOP BRPOP BRPOPLPUSH BZMPOP BZPOPMAX BZPOPMIN
     """
 )
 MAY_BLOCK = frozenset(("XREAD", "XREADGROUP"))
@@ -43,10 +49,18 @@ OWN_PIPELINE = frozenset(("WAIT", "WAITAOF"))
 # Commands that change the connection itself, which everyone shares.
 STATEFUL = _words(
     """
-    ASKING AUTH DISCARD EXEC HELLO MULTI PSUBSCRIBE PUNSUBSCRIBE QUIT READONLY READWRITE RESET SELECT SSUBSCRIBE
-    SUBSCRIBE SUNSUBSCRIBE UNSUBSCRIBE UNWATCH WATCH
+    ASKING AUTH DISCARD EXEC HELLO HIMPORT MONITOR MULTI PSUBSCRIBE PSYNC PUNSUBSCRIBE QUIT READONLY READWRITE REPLCONF
+    RESET SELECT SSUBSCRIBE SUBSCRIBE SUNSUBSCRIBE SYNC UNSUBSCRIBE UNWATCH WATCH
     """
-) | {"CLIENT REPLY", "CLIENT SETNAME", "CLIENT TRACKING", "CLIENT CACHING", "CLIENT NO-EVICT", "CLIENT NO-TOUCH"}
+) | {
+    "CLIENT CACHING", "CLIENT CAPA", "CLIENT IMPORT-SOURCE", "CLIENT NO-EVICT", "CLIENT NO-TOUCH", "CLIENT REPLY",
+    "CLIENT SETINFO", "CLIENT SETNAME", "CLIENT TRACKING", "SCRIPT DEBUG",
+}  # fmt: skip
+
+# Commands whose second word decides.
+_CONTAINERS = _words(
+    "ACL CLIENT CLUSTER COMMAND CONFIG FUNCTION HIMPORT LATENCY MEMORY OBJECT PUBSUB SCRIPT SLOWLOG XGROUP XINFO"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +77,75 @@ class Plan:
     def shape(self, reply: Any, options: dict[str, Any]) -> Any:
         if self.callback is None:
             return reply
-        options.pop("keys", None)
+        if options:
+            options = {name: value for name, value in options.items() if name not in NOT_FOR_CALLBACKS}
         return self.callback(reply, **options)
 
 
 def plan(name: str, callbacks: dict[str, Any]) -> Plan:
-    upper = name.upper()
-    shared = upper not in BLOCKING and upper not in OWN_PIPELINE
+    """``name`` is what the caller wrote first: a name, a name of two words, or even a whole command in one string."""
+    known = full_name((name,)).upper()
+    stateful = known in STATEFUL or known.partition(" ")[0] in STATEFUL
+    shared = known not in BLOCKING and known not in OWN_PIPELINE
+    may_block = known in MAY_BLOCK
     return Plan(
-        repeat=upper in REPEATABLE,
+        repeat=known in REPEATABLE,
         shared=shared,
-        may_block=upper in MAY_BLOCK,
-        stateful=upper in STATEFUL,
-        plain=shared and upper not in MAY_BLOCK and upper not in STATEFUL and upper != "CLIENT",
-        callback=callbacks.get(upper),
+        may_block=may_block,
+        stateful=stateful,
+        plain=shared and not stateful and not may_block and known not in _CONTAINERS,
+        callback=callbacks.get(name.upper()),
     )
 
 
 def full_name(args: tuple[Any, ...]) -> str:
     """``CLIENT SETNAME`` whether it was given as one word group or as two arguments."""
-    name = args[0] if isinstance(args[0], str) else bytes(args[0]).decode("latin-1")
-    if len(args) > 1 and name.upper() in ("CLIENT", "CONFIG", "MEMORY", "OBJECT", "SCRIPT", "CLUSTER", "XINFO"):
-        second = args[1] if isinstance(args[1], str) else str(args[1])
-        return f"{name} {second}"
-    return name
+    words = _text(args[0]).split()
+    if len(words) == 1 and len(args) > 1 and words[0].upper() in _CONTAINERS:
+        return f"{words[0]} {_text(args[1])}"
+    return " ".join(words[: 2 if words and words[0].upper() in _CONTAINERS else 1])
+
+
+def _text(word: Any) -> str:
+    return word if isinstance(word, str) else bytes(word).decode("latin-1") if isinstance(word, bytes) else str(word)
 
 
 def blocks(args: tuple[Any, ...]) -> bool:
     """Whether a stream read was asked to wait."""
-    return any(isinstance(word, str | bytes) and word in ("BLOCK", b"BLOCK", "block", b"block") for word in args[1:8])
+    return _block_ms(args) is not None
+
+
+def _block_ms(args: tuple[Any, ...]) -> Any:
+    words = [*_text(args[0]).split(), *args[1:10]]
+    for place, word in enumerate(words):
+        upper = word.upper() if isinstance(word, str | bytes) else None
+        if upper in ("BLOCK", b"BLOCK"):
+            return words[place + 1] if place + 1 < len(words) else 0
+        if upper in ("STREAMS", b"STREAMS"):
+            break
+    return None
+
+
+def longest_wait_seconds(args: tuple[Any, ...]) -> float | None:
+    """How long the server may keep a command waiting; ``None`` when it may take forever or nobody can say."""
+    name = full_name(args).upper()
+    if name in MAY_BLOCK:
+        wait, unit = _block_ms(args), 1000.0
+        if wait is None:
+            return 0.0
+    elif name in OWN_PIPELINE:
+        wait, unit = args[-1], 1000.0
+    elif name in ("BLMPOP", "BZMPOP"):
+        wait, unit = (args[1] if len(args) > 1 else None), 1.0
+    elif name in BLOCKING:
+        wait, unit = args[-1], 1.0
+    else:
+        return 0.0
+    try:
+        seconds = float(wait) / unit
+    except (TypeError, ValueError):
+        return None
+    return seconds or None
 
 
 def pack(args: Any) -> bytes:

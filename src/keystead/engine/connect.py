@@ -10,7 +10,7 @@ from keystead.engine.client import Valkey
 from keystead.engine.commands import pack
 from keystead.engine.connect_pool import redis_options, redis_pool
 from keystead.engine.endpoint import Endpoint, open_connection
-from keystead.engine.failures import LoginRefused, ServerAway
+from keystead.engine.failures import NotSent, ServerAway
 from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
 
@@ -110,7 +110,7 @@ def _following_sentinels(address: Address, settings: ValkeySettings, layout: Lay
                     answer = await connection.send(question)
                 finally:
                     await connection.aclose()
-            except (ServerAway, LoginRefused, redis.exceptions.RedisError) as error:
+            except (NotSent, redis.exceptions.RedisError) as error:
                 problems.append(str(error))
                 continue
             if answer is None:

@@ -14,13 +14,11 @@ import hiredis
 from redis._parsers.base import BaseParser
 
 from keystead.engine.failures import AnswerLost, NotSent
-from keystead.telemetry import logger
 
 Reply = Any
 
 _NOTHING = object()
 _JOIN_BYTES = 256 * 1024  # below this one joined buffer beats handing the kernel a list
-_log = logger("engine")
 
 
 class Block:
@@ -80,17 +78,19 @@ class Connection(asyncio.Protocol):
         self._on_push = on_push
         self._transport: asyncio.Transport | None = None
         # Futures, Blocks and Tolds; not spelled out because telling them apart is the hottest line of the engine.
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[Any] = deque()  # for the answer to something that was written
+        self._unsent_waiters: list[Any] = []
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
         self._unsent_replies = 0
-        self._unsent_waiters = 0
         self._flush_planned = False
         # One entry per write: [replies still owed, bytes, when it was written].
         self._writes: deque[list[float]] = deque()
         self._room: deque[tuple[asyncio.Future[None], int]] = deque()
         self._granted_bytes = 0  # room given to callers who have not sent yet
         self._heard_at = loop.time()
+        self._taken_bytes = 0  # by the kernel, when we last looked
+        self._taken_at = self._heard_at
         self._watchdog: asyncio.TimerHandle | None = None
         self._reader = hiredis.Reader(
             protocolError=ConnectionResetError,
@@ -107,12 +107,11 @@ class Connection(asyncio.Protocol):
         if self.closed_because is not None:
             future.set_exception(NotSent())
             return future
-        self._waiting.append(future)
+        self._unsent_waiters.append(future)
         self._unsent.append(raw_command)
         self._unsent_bytes += len(raw_command)
         self.in_flight_bytes += len(raw_command)
         self._unsent_replies += 1
-        self._unsent_waiters += 1
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
@@ -134,12 +133,11 @@ class Connection(asyncio.Protocol):
         if self.closed_because is not None:
             waiter.future.set_exception(NotSent())
             return
-        self._waiting.append(waiter)
+        self._unsent_waiters.append(waiter)
         self._unsent.append(raw)
         self._unsent_bytes += len(raw)
         self.in_flight_bytes += len(raw)
         self._unsent_replies += replies
-        self._unsent_waiters += 1
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
@@ -150,7 +148,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def waiting_commands(self) -> int:
-        return len(self._waiting)
+        """Callers, also those that were cancelled, whose answer has not come."""
+        return len(self._waiting) + len(self._unsent_waiters)
 
     async def room(self, size: int) -> None:
         """Wait, in turn, until ``size`` more bytes may be in flight; the caller sends at once when this returns.
@@ -192,11 +191,13 @@ class Connection(asyncio.Protocol):
         if not unsent or self._transport is None or self.closed_because is not None:
             return
         self._writes.append([self._unsent_replies, self._unsent_bytes, self._loop.time()])
+        self._waiting.extend(self._unsent_waiters)
+        self._unsent_waiters.clear()
         self.commands += self._unsent_replies
         self.bytes_sent += self._unsent_bytes
         small = self._unsent_bytes < _JOIN_BYTES
         self._unsent = []
-        self._unsent_bytes = self._unsent_replies = self._unsent_waiters = 0
+        self._unsent_bytes = self._unsent_replies = 0
         if len(unsent) == 1:
             self._transport.write(unsent[0])
         elif small:
@@ -219,6 +220,9 @@ class Connection(asyncio.Protocol):
                     answered += self._push(reply)
                     reply = gets()
                     continue
+                if not waiting:
+                    self.abort(_unasked(reply))
+                    return
                 answered += 1
                 waiter = waiting.popleft()
                 kind = waiter.__class__
@@ -233,9 +237,9 @@ class Connection(asyncio.Protocol):
                         else:
                             waiter.set_result(reply)
                 reply = gets()
-        except (ConnectionResetError, IndexError) as error:
-            # Bytes that are no reply, or a reply that nobody asked for: nothing after it can be trusted.
-            self.abort(f"the server sent something that is not an answer ({error or 'an unasked reply'})")
+        except (ConnectionResetError, TypeError) as error:
+            # Bytes that are no reply, or a map whose keys Python cannot hold: nothing after it can be trusted.
+            self.abort(f"the server sent something that is not an answer ({error})")
             return
         self._settle(answered)
 
@@ -281,14 +285,30 @@ class Connection(asyncio.Protocol):
         self._flush()
 
     def _watch(self) -> None:
-        """Give up on a connection whose oldest command has waited too long with nothing heard meanwhile."""
-        if self.closed_because is not None:
+        """Give up on a connection whose oldest command has waited too long while nothing moved in either direction."""
+        if self.closed_because is not None or self._transport is None:
             return
         now = self._loop.time()
-        if self._writes and now - max(self._writes[0][2], self._heard_at) > self._timeout_seconds:
-            self.abort(f"no answer for {self._timeout_seconds:g} s")
-            return
-        self._watchdog = self._loop.call_later(self._timeout_seconds / 4, self._watch)
+        taken = self.bytes_sent - self._transport.get_write_buffer_size()
+        if taken > self._taken_bytes:
+            # A big value on its way out is a sign of life: the peer takes it.
+            self._taken_bytes = taken
+            self._taken_at = now
+        patience = self._timeout_seconds / 4
+        if self._writes:
+            moved_at = max(self._writes[0][2], self._heard_at)
+            if self._transport.get_write_buffer_size():
+                moved_at = max(moved_at, self._taken_at)
+            left = moved_at + self._timeout_seconds - now
+            if left <= 0:
+                self.abort(f"no answer for {self._timeout_seconds:g} s")
+                return
+            patience = min(patience, left)
+        self._watchdog = self._loop.call_later(patience, self._watch)
+
+    def eof_received(self) -> None:
+        """What was still to be written has no reader any more, so nobody waits for it to leave."""
+        self.abort("the server closed the connection")
 
     def abort(self, reason: str) -> None:
         """Close at once; everyone still waiting is told."""
@@ -320,16 +340,21 @@ class Connection(asyncio.Protocol):
         self.closed_because = reason
         if self._watchdog is not None:
             self._watchdog.cancel()
-        waiting, self._waiting = self._waiting, deque()
-        sent = len(waiting) - self._unsent_waiters
         self._unsent.clear()
         self._writes.clear()
-        for place, waiter in enumerate(waiting):
-            future = waiter.future if isinstance(waiter, Block | Told) else waiter
-            if not future.done():
-                future.set_exception(AnswerLost(f"the answer was lost: {reason}") if place < sent else NotSent())
+        for waiters, lost in ((self._waiting, True), (self._unsent_waiters, False)):
+            for waiter in waiters:
+                future = waiter.future if isinstance(waiter, Block | Told) else waiter
+                if not future.done():
+                    future.set_exception(AnswerLost(f"the answer was lost: {reason}") if lost else NotSent())
+            waiters.clear()
         room, self._room = self._room, deque()
         for entry, _ in room:
             if not entry.done():
                 entry.set_exception(NotSent())
         self._on_lost(self, reason)
+
+
+def _unasked(reply: Reply) -> str:
+    """A server that has too many clients, or that does not want us, says so before it was asked."""
+    return str(reply) if isinstance(reply, Exception) else "the server sent an answer that nobody asked for"

@@ -25,16 +25,18 @@ class Dedicated:
         self._busy: set[Connection] = set()
         self._closed = False
 
+    @property
+    def lent(self) -> int:
+        """How many connections are borrowed now."""
+        return len(self._busy)
+
     @asynccontextmanager
     async def borrow(self) -> AsyncIterator[Connection]:
-        """A connection for this block alone. Leaving with an error or a cancellation closes it for good."""
+        """A connection for this block alone. Leaving before its last answer came closes it for good."""
         connection = await self._take()
         self._busy.add(connection)
         try:
             yield connection
-        except BaseException:
-            connection.abort("its borrower left in the middle")
-            raise
         finally:
             self._busy.discard(connection)
             if connection.closed_because is None:
@@ -55,7 +57,11 @@ class Dedicated:
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                return await open_connection(await self._find(), self._settings, on_lost=self._on_lost)
+                connection = await open_connection(await self._find(), self._settings, on_lost=self._on_lost)
+                if not self._closed:
+                    return connection
+                connection.abort("the client was closed")
+                raise ServerAway("the client was closed; open a new one with connect()")
             except ServerAway:
                 if self._closed or loop.time() + pause > deadline:
                     raise

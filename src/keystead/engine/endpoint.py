@@ -78,11 +78,13 @@ async def open_connection(
         ) from error
     except ssl.SSLError as error:
         raise ServerAway(f"{endpoint.display}: the TLS handshake failed: {error.reason or error}") from error
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         _drop(connection)
-        raise ServerAway(f"{endpoint.display} cannot be reached: {error.strerror or error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ServerAway(f"{endpoint.display} cannot be reached: {reason}") from error
     except (AnswerLost, NotSent) as error:
-        raise ServerAway(f"{endpoint.display} closed the connection during log-in") from error
+        reason = connection.closed_because if connection is not None else error
+        raise ServerAway(f"{endpoint.display} could not be logged in to: {reason}") from error
     except BaseException:
         _drop(connection)
         raise
@@ -114,13 +116,15 @@ async def _log_in(connection: Connection, endpoint: Endpoint) -> None:
         hello += ["SETNAME", endpoint.client_name]
     try:
         greeting = await connection.send(pack(tuple(hello)))
+        if not isinstance(greeting, dict):
+            raise ServerTooOld(f"{endpoint.display} does not speak RESP3; Keystead needs Valkey 8 or Redis 7")
         connection.facts = {_text(name): _text(value) for name, value in greeting.items()}
         _check_version(connection.facts, endpoint)
         if endpoint.must_be_primary and connection.facts.get("role") not in ("master", "primary"):
             raise ServerAway(f"{endpoint.display} is not the primary any more")
         if endpoint.db:
             await connection.send(pack(("SELECT", endpoint.db)))
-        await connection.send(pack(("PING",)))
+        await _ask_whether_ready(connection)
     except (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError) as error:
         raise LoginRefused(_refusal(endpoint, error)) from error
     except redis.exceptions.BusyLoadingError as error:
@@ -133,9 +137,21 @@ async def _log_in(connection: Connection, endpoint: Endpoint) -> None:
                 f"{endpoint.display} does not know HELLO: it is older than Redis 6; Keystead needs Valkey 8 or Redis 7"
             ) from error
         raise LoginRefused(f"{endpoint.display} refused the log-in: {error}") from error
+    except redis.exceptions.ConnectionError as error:
+        if isinstance(error, AnswerLost | ServerAway | ServerTooOld):
+            raise
+        raise ServerAway(f"{endpoint.display} does not take us in: {error}") from error
+
+
+async def _ask_whether_ready(connection: Connection) -> None:
+    """A server that is loading answers HELLO and refuses PING. A user who may not PING finds out later."""
+    with contextlib.suppress(redis.exceptions.NoPermissionError):
+        await connection.send(pack(("PING",)))
 
 
 def _refusal(endpoint: Endpoint, error: Exception) -> str:
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return f"{endpoint.display} does not let user {endpoint.username or 'default'} do what log-in needs: {error}"
     if endpoint.password is None:
         return f"{endpoint.display} wants a password; give it in the URL as valkey://user:password@host"
     return (

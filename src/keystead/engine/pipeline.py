@@ -1,14 +1,27 @@
 """Commands that leave together, in redis-py's idiom and as an ``Executor`` for typed access."""
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import redis.exceptions
 from redis.asyncio.client import Pipeline as RedisPipeline
+from redis.client import EMPTY_RESPONSE
 
-from keystead.engine.commands import BLOCKING, OWN_PIPELINE, plan
+from keystead.engine.commands import (
+    BLOCKING,
+    MAY_BLOCK,
+    NOT_FOR_CALLBACKS,
+    OWN_PIPELINE,
+    REPEATABLE,
+    STATEFUL,
+    blocks,
+    full_name,
+)
+from keystead.engine.failures import AnswerLost, ServerAway
 from keystead.engine.scripts import Script
-from keystead.errors import DeclarationError
+from keystead.errors import DeclarationError, Invalid
 from keystead.keys.executor import Argument, Command, Reply
 from keystead.keys.layout import Layout
 
@@ -107,21 +120,38 @@ class Pipeline(RedisPipeline):
                 rest = stack[index][0][2:]
                 try:
                     replies[index] = await self._valkey.call(("EVAL", script.text, *rest), repeat=script.header.repeat)
-                except redis.exceptions.ResponseError as error:
+                except redis.exceptions.RedisError as error:  # the others have run and have their answers
                     replies[index] = error
 
     async def _run_now(self, command: Command, decode: Callable[[Reply], T]) -> T:
         connection = self._own_connection()
-        await connection.send_command(*command)
-        return decode(await connection.read_response())
+        async with self._in_time():
+            await connection.send_command(*command)
+            return decode(await connection.read_response())
+
+    async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
+        async with self._in_time():
+            return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """redis-py's connection waits forever by itself, and has errors of its own for a server that is away."""
+        try:
+            async with asyncio.timeout(self._valkey.settings.command_timeout_seconds):
+                yield
+        except (TimeoutError, OSError) as error:
+            raise AnswerLost(f"the answer was lost: {error or 'none came in time'}") from error
+        except redis.exceptions.ConnectionError as error:
+            kind = ServerAway if self.connection is None or not self.watching else AnswerLost
+            raise kind(f"the connection that watches is gone: {error}") from error
 
     # -- execution --------------------------------------------------------------------------------------------------
 
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
         stack, takers, repeatable = self.command_stack, self._takers, self._repeatable
-        if self.scripts:
-            await self._load_scripts()
         try:
+            if self.scripts:
+                await self._load_scripts()
             if self.watching or self.connection is not None:
                 raw = await self._execute_watched(stack)
             elif not stack:
@@ -141,15 +171,26 @@ class Pipeline(RedisPipeline):
 
     async def _execute_shared(self, stack: Any, repeatable: set[int]) -> list[Reply]:
         commands = [args for args, _ in stack]
-        names = [str(args[0]).upper() for args in commands]
+        names = [full_name(args).upper() for args in commands]
+        self._refuse_stateful(names)
+        waits = any(
+            name in OWN_PIPELINE or name in BLOCKING or (name in MAY_BLOCK and blocks(args))
+            for name, args in zip(names, commands, strict=True)
+        )
         if self._atomic:
             commands = [("MULTI",), *commands, ("EXEC",)]
-        if any(name in OWN_PIPELINE or name in BLOCKING for name in names):
+        if waits:
             replies = await self._valkey.call_block_alone(commands)
         else:
-            repeat = all(index in repeatable or plan(name, {}).repeat for index, name in enumerate(names))
+            repeat = all(index in repeatable or name in REPEATABLE for index, name in enumerate(names))
             replies = await self._valkey.call_block(commands, repeat=repeat)
         return self._inside(replies) if self._atomic else replies
+
+    def _refuse_stateful(self, names: list[str]) -> None:
+        ours = {place for start, (_, _, length) in self._takers.items() for place in range(start, start + length)}
+        for place, name in enumerate(names):
+            if (name in STATEFUL or name.partition(" ")[0] in STATEFUL) and place not in ours:
+                raise Invalid(f"{name} would change the connection that all tasks share; it cannot go into a pipeline")
 
     def _inside(self, replies: list[Reply]) -> list[Reply]:
         """The replies within MULTI and EXEC; a command the server refused to queue raises its own error."""
@@ -168,13 +209,14 @@ class Pipeline(RedisPipeline):
     async def _execute_watched(self, stack: Any) -> list[Reply]:
         connection = self._own_connection()
         commands = [("MULTI",), *(args for args, _ in stack), ("EXEC",)] if self._atomic else [a for a, _ in stack]
-        await connection.send_packed_command(connection.pack_commands(commands))
         replies: list[Reply] = []
-        for _ in commands:
-            try:
-                replies.append(await connection.read_response())
-            except redis.exceptions.ResponseError as error:
-                replies.append(error)
+        async with self._in_time():
+            await connection.send_packed_command(connection.pack_commands(commands))
+            for _ in commands:
+                try:
+                    replies.append(await connection.read_response())
+                except redis.exceptions.ResponseError as error:
+                    replies.append(error)
         self.watching = False
         return self._inside(replies) if self._atomic else replies
 
@@ -206,14 +248,16 @@ class Pipeline(RedisPipeline):
                 continue
             args, options = stack[index]
             reply = raw[index]
-            if isinstance(reply, Exception):
+            if isinstance(reply, redis.exceptions.ResponseError) and EMPTY_RESPONSE in options:
+                reply = options[EMPTY_RESPONSE]
+            elif isinstance(reply, Exception):
                 self.annotate_exception(reply, index + 1, args)
                 first_error = first_error or reply
             else:
                 callback = self.response_callbacks.get(args[0])
                 if callback is not None:
-                    options.pop("keys", None)
-                    reply = callback(reply, **options)
+                    kept = {name: value for name, value in options.items() if name not in NOT_FOR_CALLBACKS}
+                    reply = callback(reply, **kept)
             results.append(reply)
             index += 1
         if raise_on_error and first_error is not None:

@@ -23,7 +23,8 @@ ARGUMENT_KINDS = frozenset(("bytes", "float", "int", "number", "text"))
 LONGEST_BODY_LINES = 60
 
 _SLOT = re.compile(r"^(KEYS|ARGV)\[(\d+)(\.\.)?\]\s+(\S+)\s+(\S+)\s*(.*)$")
-_BOUNDS = re.compile(r"^(-?\d+)\.\.(-?\d+)\b")
+_BOUNDS = re.compile(r"^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?![\w.])")
+_NUMBERS = frozenset(("float", "int", "number"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class Slot:
 
     kind: str
     name: str
-    least: int | None = None
-    most: int | None = None
+    least: float | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +72,18 @@ def parse_header(text: str) -> Header:
                 raise ValueError(f"{table}[{number}] is out of order")
             if kind not in (KEY_KINDS if table == "KEYS" else ARGUMENT_KINDS):
                 raise ValueError(f"{table}[{number}] has an unknown kind {kind}")
-            bounds = _BOUNDS.match(note)
-            least, most = (int(bounds[1]), int(bounds[2])) if bounds else (None, None)
+            bounds = _BOUNDS.match(note) if kind in _NUMBERS else None
+            least, most = (float(bounds[1]), float(bounds[2])) if bounds else (None, None)
             slots[table].append(Slot(kind, name, least, most))
             more[table] = bool(open_end)
+        elif comment.startswith(("KEYS[", "ARGV[")):
+            raise ValueError(f"the line {comment!r} must read like KEYS[1]  list  queue  or ARGV[1]  int  most  1..10")
         elif comment.startswith("DERIVES"):
             derives.append(comment.removeprefix("DERIVES").strip())
         elif comment.startswith("Returns"):
             returns = comment.removeprefix("Returns").strip()
         elif comment.startswith("Cost"):
-            cost = comment.removeprefix("Cost").strip()
+            cost = comment.removeprefix("Cost").partition("Repeat:")[0].strip()
         if "Repeat:" in comment:
             word = comment.partition("Repeat:")[2].strip()
             repeat = not word.startswith("not safe")
@@ -107,7 +110,7 @@ def body_problems(text: str) -> list[str]:
     problems = []
     if len(lines) > LONGEST_BODY_LINES:
         problems.append(f"the body has {len(lines)} lines; {LONGEST_BODY_LINES} is the most")
-    if re.search(r"['\"]TIME['\"]", body):
+    if re.search(r"call\(\s*['\"]TIME['\"]", body, re.IGNORECASE):
         problems.append("the body asks the server for the time; time comes in as an argument")
     for table, documented, open_end in (
         ("KEYS", header.keys, header.more_keys), ("ARGV", header.arguments, header.more_arguments),

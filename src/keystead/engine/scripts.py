@@ -102,7 +102,7 @@ class Script:
     def _check_one_slot(self, names: Sequence[bytes | str]) -> None:
         raw = [name.encode() if isinstance(name, str) else name for name in names]
         first = raw[0].partition(b"}")[0]
-        if first.startswith(b"{") and all(name.partition(b"}")[0] == first for name in raw):
+        if len(first) > 1 and first.startswith(b"{") and all(name.partition(b"}")[0] == first for name in raw):
             return
         if len({key_slot(name) for name in raw}) > 1:
             shown = b", ".join(raw).decode(errors="backslashreplace")
@@ -117,14 +117,19 @@ class Script:
             if type(value) not in _ALLOWED[slot.kind] or (slot.most is not None and not _within(value, slot)):
                 raise DeclarationError(
                     f"{self}: argument {slot.name} must be {slot.kind}"
-                    + (f" from {slot.least} to {slot.most}" if slot.most is not None else "")
-                    + f", got {type(value).__name__}"
+                    + (f" from {slot.least:.15g} to {slot.most:.15g}" if slot.most is not None else "")
+                    + f", got {_shown(value)}"
                 )
 
     def _check_count(self, what: str, given: int, wanted: int, open_end: bool) -> None:
         if given == wanted or (open_end and given >= wanted - 1):
             return
         raise DeclarationError(f"{self} takes {'at least ' if open_end else ''}{wanted} {what}, got {given}")
+
+
+def _shown(value: object) -> str:
+    """Numbers as they are; text only by its type, since it may be personal."""
+    return repr(value) if isinstance(value, int | float) else type(value).__name__
 
 
 def _within(value: Argument, slot: Slot) -> bool:

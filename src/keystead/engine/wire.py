@@ -5,9 +5,12 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable
 
+import redis.exceptions
+
 from keystead.engine.connection import Connection, Reply
 from keystead.engine.endpoint import Endpoint, open_connection
 from keystead.engine.failures import LoginRefused, NotSent, ServerAway, ServerTooOld
+from keystead.errors import KeysteadError
 from keystead.settings import ValkeySettings
 from keystead.telemetry import counts, logger
 
@@ -98,8 +101,7 @@ class Wire:
         healing, self._healing = self._healing, None
         if healing is not None:
             healing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await healing
+            await asyncio.wait((healing,))
         connection, self.connection = self.connection, None
         if connection is not None:
             await connection.aclose()
@@ -113,6 +115,8 @@ class Wire:
         except BaseException:
             connection.abort("could not be set up")
             raise
+        if self.closed:
+            connection.abort("the client was closed")
         if connection.closed_because is not None:
             raise ServerAway(f"{endpoint.display} went away again: {connection.closed_because}")
         self._fatal = None
@@ -152,7 +156,8 @@ class Wire:
                     self.last_problem = str(error)
                     self._tell()
                     pause = LONGEST_PAUSE_SECONDS
-                except (ServerAway, OSError) as error:
+                except (KeysteadError, redis.exceptions.RedisError, NotSent, OSError) as error:
+                    # Whatever it was, giving up here would leave every later caller without a connection.
                     self.last_problem = str(error)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))
                 pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
