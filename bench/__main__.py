@@ -1,7 +1,7 @@
 """``python -m bench``: run the suites, print their tables, write ``bench/out/NAME.json``.
 
 Exit code 0 when everything asked for was measured, 1 when some of it was not (or, with ``--strict``, a bar does not
-hold), 2 when the run could not start.
+hold), 2 when the run could not start, 130 when it was interrupted.
 """
 
 import argparse
@@ -128,4 +128,7 @@ def _refuse(problem: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,6 +1,7 @@
 """Measure ``keystead up`` on a fresh data directory: until the first screen is answered, and what it then holds."""
 
 import contextlib
+import html.parser
 import http.cookiejar
 import re
 import signal
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +20,7 @@ import psutil
 
 from bench.load import protocol
 
-LINK = re.compile(rb"http://127\.0\.0\.1:\d+/[^\s\x1b]*")
+LINK = re.compile(rb"http://127\.0\.0\.1:\d+/login[^\s\x1b]*")
 LIMIT_SECONDS = 60.0
 MEGABYTE = 1_000_000
 
@@ -53,21 +55,36 @@ def _wait_for_link(output: IO[bytes]) -> str:
 
 
 def _open(link: str) -> None:
-    """Follow the link as a browser would, cookies kept, to the page it leads to."""
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-    end = time.monotonic() + LIMIT_SECONDS
-    while True:
-        try:
-            with browser.open(link, timeout=LIMIT_SECONDS) as page:
-                if page.status != 200 or b"<html" not in page.read().lower():
-                    raise SystemExit(f"the link led to an answer with status {page.status} that is no page")
-                return
-        except urllib.error.HTTPError as refused:
-            raise SystemExit(f"the link was answered with status {refused.code}") from None
-        except urllib.error.URLError:  # not listening yet
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)
+    """Do what a browser does with the link: fetch it, send the form it answers with, follow to the dashboard."""
+    keeps_cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+    browser = urllib.request.build_opener(keeps_cookies, urllib.request.ProxyHandler({}))
+    try:
+        with browser.open(link, timeout=LIMIT_SECONDS) as page:
+            form = _HiddenFields(page.read().decode())
+        sent = urllib.parse.urlencode(form.fields).encode()
+        with browser.open(urllib.parse.urljoin(link, form.action), sent, timeout=LIMIT_SECONDS) as page:
+            shown, where = page.read().lower(), urllib.parse.urlsplit(page.url).path
+    except urllib.error.HTTPError as refused:
+        raise SystemExit(f"{refused.url} was answered with status {refused.code}") from None
+    if b"<html" not in shown or where == urllib.parse.urlsplit(link).path:
+        raise SystemExit(f"the link led to {where}, which is not the dashboard")
+
+
+class _HiddenFields(html.parser.HTMLParser):
+    """The form of a page that a browser sends by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.action = ""
+        self.fields: dict[str, str] = {}
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.action = given.get("action", "")
+        elif tag == "input" and given.get("type") == "hidden":
+            self.fields[given["name"]] = given.get("value", "")
 
 
 def _heaviest(pid: int, seconds: float) -> dict[str, float]:

@@ -7,12 +7,13 @@ from importlib.metadata import version
 
 from bench.load.clients import SCRIPT_FILE
 from bench.load.loops import Call
-from keystead.engine import Valkey, connect
+from keystead.engine import Script, Valkey, connect
 
 
 class Client:
     def __init__(self, client: Valkey) -> None:
         self._client = client
+        self._script = Script("bench.load", SCRIPT_FILE)
         self.facts: dict[str, object] = {"library": f"keystead {version('keystead')}"}
 
     def get(self, key: str) -> Call:
@@ -22,9 +23,7 @@ class Client:
         return partial(self._client.set, key, value)
 
     def script(self, key: str) -> Call:
-        from keystead.engine.scripts import Script
-
-        return partial(Script("bench.load", SCRIPT_FILE), self._client, keys=[key], args=[1])
+        return partial(self._script, self._client, keys=[key], args=[1])
 
     def pipeline(self, keys: Sequence[str]) -> Call:
         async def call() -> list[bytes]:
