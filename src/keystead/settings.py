@@ -58,7 +58,11 @@ class HttpSettings:
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8400, "port to listen on; 0 picks a free one")
+    host_names: str = _setting("", "comma-separated names the server is reached by, besides loopback and addresses")
     trusted_proxies: str = _setting("", "comma-separated networks whose forwarding header is believed")
+    uncounted_networks: str = _setting(
+        "", "comma-separated networks that are never limited or blocked; loopback never is"
+    )
     login_link_seconds: int = _setting(900, "how long the printed one-time login link works")
     session_seconds: int = _setting(12 * 3600, "how long a dashboard log-in lasts")
 

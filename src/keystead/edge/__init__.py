@@ -1,0 +1,62 @@
+"""What every request passes: where it comes from, who asks, whether it may, and how a refusal reads."""
+
+from keystead.edge.addresses import LOOPBACK, ClientAddress, Networks, client_address
+from keystead.edge.blocks import Block, Blocks
+from keystead.edge.callers import ANONYMOUS, Caller, CallerKind
+from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
+from keystead.edge.guard import Guard, Verdict, Weight
+from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, IpLimit, WhenAway
+from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
+from keystead.edge.refusals import (
+    Blocked,
+    Forbidden,
+    NotLoggedIn,
+    TicketExpired,
+    TicketRefused,
+    TicketTampered,
+    TicketUsed,
+    TooLarge,
+)
+from keystead.edge.tickets import Ticket, Tickets, load_secret
+
+__all__ = [
+    "ANONYMOUS",
+    "API",
+    "Block",
+    "Blocked",
+    "Blocks",
+    "Caller",
+    "CallerKind",
+    "ClientAddress",
+    "Decision",
+    "Forbidden",
+    "Guard",
+    "IpLimit",
+    "LOGIN",
+    "LOOPBACK",
+    "Networks",
+    "NotLoggedIn",
+    "PROBLEM_MEDIA_TYPE",
+    "Page",
+    "PageRequest",
+    "Problem",
+    "REGISTER",
+    "RESET_PASSWORD",
+    "Ticket",
+    "TicketExpired",
+    "TicketRefused",
+    "TicketTampered",
+    "TicketUsed",
+    "Tickets",
+    "TooLarge",
+    "Verdict",
+    "Weight",
+    "WhenAway",
+    "client_address",
+    "load_secret",
+    "make_cursor",
+    "page_of",
+    "problem_of",
+    "problem_of_status",
+    "read_cursor",
+]

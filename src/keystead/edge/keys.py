@@ -1,0 +1,85 @@
+"""Every key of the edge. An address in a key is a bucket: IPv4 whole, IPv6 as its /64, or the word ``unknown``."""
+
+from typing import Final
+
+from keystead.edge.addresses import UNKNOWN
+from keystead.keys import (
+    KINDS,
+    AtMost,
+    Exactly,
+    FlagKey,
+    IntegerKey,
+    Keyspace,
+    Kind,
+    Personal,
+    Sliding,
+    StringKey,
+)
+
+API_WINDOW_SECONDS: Final = 60
+LOGIN_WINDOW_SECONDS: Final = 900
+REGISTER_WINDOW_SECONDS: Final = 3600
+RESET_PASSWORD_WINDOW_SECONDS: Final = 3600
+VIOLATIONS_SECONDS: Final = 86400
+PIN_MOST_SECONDS: Final = 90 * 86400
+TICKET_MOST_SECONDS: Final = 6 * 86400
+
+
+class _Bucket(Kind):
+    """An address, or the one bucket for requests whose address cannot be read."""
+
+    spans_colons = True
+
+    def accepts(self, text: str) -> bool:
+        return text == UNKNOWN or _IP.accepts(text)
+
+    def witnesses(self) -> tuple[str, ...]:
+        return (*_IP.witnesses(), UNKNOWN)
+
+
+_IP: Final = KINDS["ip"]
+BUCKET: Final = _Bucket(
+    "bucket", rf"(?:{UNKNOWN}|{_IP.expression})", characters=r"[0-9a-fA-F:.knouw]",
+    says=f"an IP address as it is counted, or {UNKNOWN}", sample=_IP.sample,
+)
+_KINDS: Final = {"ip": BUCKET}
+_PERSON: Final = Personal(variable="ip")
+_GUARD: Final = ("edge.guard",)
+
+EDGE = Keyspace("edge", tag="edge:{ip}")
+
+API_IP = IntegerKey(
+    EDGE, "api_ip:{ip}", kinds=_KINDS, ttl=Exactly(API_WINDOW_SECONDS), personal=_PERSON,
+    purpose="calls of the HTTP interface from one address in this window", writers=_GUARD, readers=_GUARD,
+    scripts=("edge/count.lua",),
+)
+LOGIN_IP = IntegerKey(
+    EDGE, "login_ip:{ip}", kinds=_KINDS, ttl=Exactly(LOGIN_WINDOW_SECONDS), personal=_PERSON,
+    purpose="log-ins tried from one address in this window; a successful one is taken back", writers=_GUARD,
+    readers=_GUARD, scripts=("edge/count.lua", "edge/give_back.lua"),
+)
+REGISTER_IP = IntegerKey(
+    EDGE, "register_ip:{ip}", kinds=_KINDS, ttl=Exactly(REGISTER_WINDOW_SECONDS), personal=_PERSON,
+    purpose="accounts opened from one address in this window", writers=_GUARD, readers=_GUARD,
+    scripts=("edge/count.lua",),
+)
+RESET_PASSWORD_IP = IntegerKey(
+    EDGE, "reset_password_ip:{ip}", kinds=_KINDS, ttl=Exactly(RESET_PASSWORD_WINDOW_SECONDS), personal=_PERSON,
+    purpose="password resets asked for from one address in this window", writers=_GUARD, readers=_GUARD,
+    scripts=("edge/count.lua",),
+)
+VIOLATIONS = IntegerKey(
+    EDGE, "violations:{ip}", kinds=_KINDS, ttl=Sliding(VIOLATIONS_SECONDS, reads=False), personal=_PERSON,
+    purpose="weight of an address's misdeeds; from 5 on it is slowed down, from 10 on blocked",
+    writers=("edge.guard", "edge.blocks"), readers=("edge.guard", "edge.blocks"), scripts=("edge/violate.lua",),
+)
+BLOCKED_IP = StringKey(
+    EDGE, "blocked_ip:{ip}", str, kinds=_KINDS, ttl=AtMost(PIN_MOST_SECONDS), personal=_PERSON,
+    purpose="mark of a blocked address, blocked:{reason}; the block ends when the key does",
+    writers=("edge.guard", "edge.blocks"), readers=("edge.guard", "edge.blocks"), scripts=("edge/violate.lua",),
+)
+TICKET_USED = FlagKey(
+    EDGE, "tickets:used:{sha256}", tag="tickets:{sha256}", ttl=AtMost(7 * 86400),
+    purpose="a single-use ticket that was used; the hash is of its identifier", writers=("edge.tickets",),
+    readers=("edge.tickets",),
+)

@@ -1,0 +1,137 @@
+"""Signed tickets: whoever holds one may do one thing until a given time, some of them only once.
+
+A ticket is ``body.signature`` in URL-safe characters. The body can be read by anyone and holds no secret; the
+signature is HMAC-SHA256 under a secret that stays in the data directory.
+"""
+
+import binascii
+import hmac
+import os
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from keystead.clock import Clock
+from keystead.edge.keys import TICKET_MOST_SECONDS, TICKET_USED
+from keystead.edge.refusals import TicketExpired, TicketTampered, TicketUsed
+from keystead.engine import Valkey
+from keystead.errors import Invalid
+
+SECRET_FILE = "ticket.secret"  # noqa: S105 - the name of the file, not the secret
+SECRET_BYTES = 32
+MOST_TICKET_CHARACTERS = 4096
+
+_CONTEXT = b"keystead ticket 1\0"
+
+
+class Ticket(msgspec.Struct, frozen=True, array_like=True):
+    """What a ticket says. ``uid`` makes two tickets for the same thing different."""
+
+    purpose: str
+    subject: str
+    expires_at: float
+    uid: str
+    once: bool = False
+    scopes: tuple[str, ...] = ()
+
+
+class Tickets:
+    """Issues and reads tickets under one secret."""
+
+    def __init__(self, secret: bytes, clock: Clock) -> None:
+        if len(secret) < SECRET_BYTES:
+            raise Invalid(f"the ticket secret is too short: {len(secret)} bytes, at least {SECRET_BYTES} are needed")
+        self._secret = secret
+        self._clock = clock
+
+    def issue(
+        self, purpose: str, subject: str, *, lasts_seconds: float, once: bool = False, scopes: tuple[str, ...] = ()
+    ) -> str:
+        """A ticket for ``purpose`` that counts until ``lasts_seconds`` from now. Remembers nothing: no I/O."""
+        if once and lasts_seconds > TICKET_MOST_SECONDS:
+            raise Invalid(f"a single-use ticket lasts at most {TICKET_MOST_SECONDS} seconds, not {lasts_seconds:g}")
+        ticket = Ticket(purpose, subject, self._clock.now() + lasts_seconds, secrets.token_urlsafe(12), once, scopes)
+        body = _to_text(msgspec.json.encode(ticket))
+        return f"{body}.{self._signature(body)}"
+
+    def read(self, purpose: str, text: str) -> Ticket:
+        """What the ticket says, if it was issued here, for this purpose, and its time is not over.
+
+        Refuses with ``TicketTampered`` or ``TicketExpired``. Does not say whether a single-use ticket was used.
+        """
+        body, dot, signature = text.partition(".")
+        if not dot or len(text) > MOST_TICKET_CHARACTERS:
+            raise TicketTampered("this is not a ticket that was issued here")
+        # Compared as bytes: compare_digest refuses non-ASCII text, which a client may well send.
+        if not hmac.compare_digest(self._signature(body).encode(), signature.encode("utf-8", "surrogatepass")):
+            raise TicketTampered("this is not a ticket that was issued here")
+        try:
+            ticket = msgspec.json.decode(_from_text(body), type=Ticket)
+        except (msgspec.MsgspecError, binascii.Error, ValueError):
+            raise TicketTampered("this ticket was issued by a version that wrote them differently") from None
+        if ticket.purpose != purpose:
+            raise TicketTampered("this ticket is for something else")
+        if ticket.expires_at <= self._clock.now():
+            raise TicketExpired("this ticket has expired")
+        return ticket
+
+    async def redeem(self, valkey: Valkey, purpose: str, text: str) -> Ticket:
+        """``read``, and use a single-use ticket up: of any number of callers at once, one gets it.
+
+        The others are refused with ``TicketUsed``. The mark outlives the ticket, so there is no second chance in
+        between; while the server is away, nothing is redeemed.
+        """
+        ticket = self.read(purpose, text)
+        if ticket.once:
+            # A second more than the rest, so that the mark never ends before the ticket does.
+            left_seconds = ticket.expires_at - self._clock.now() + 1
+            mark = TICKET_USED.at(sha256(ticket.uid.encode()).hexdigest()).lasting(left_seconds)
+            if not await mark.try_raise(valkey):
+                raise TicketUsed("this ticket works once and was used")
+        return ticket
+
+    def _signature(self, body: str) -> str:
+        return _to_text(hmac.digest(self._secret, _CONTEXT + body.encode("utf-8", "surrogatepass"), "sha256"))
+
+
+def load_secret(directory: Path) -> bytes:
+    """The secret of a data directory, made on first use; two processes that make it at once end up with one.
+
+    The file belongs to its owner alone (0600). Refuses with ``Invalid`` one that others may read.
+    """
+    path = directory / SECRET_FILE
+    try:
+        if not path.exists():
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft = directory / f"{SECRET_FILE}.{secrets.token_hex(6)}"
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(secrets.token_bytes(SECRET_BYTES))
+                    file.flush()
+                    os.fsync(file.fileno())
+                # A link, not a rename: it never replaces a secret that another process made meanwhile.
+                path.hardlink_to(draft)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        if path.stat().st_mode & 0o077:
+            raise Invalid(f"{path} can be read by others; make it private with: chmod 600 {path}")
+        secret = path.read_bytes()
+    except OSError as error:
+        raise Invalid(f"{error.filename or path}: {error.strerror}; the data directory must be writable") from error
+    if len(secret) < SECRET_BYTES:
+        raise Invalid(f"{path} is damaged ({len(secret)} bytes); remove it to get a new one (everyone logs in again)")
+    return secret
+
+
+def _to_text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _from_text(text: str) -> bytes:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
