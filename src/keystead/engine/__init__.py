@@ -5,7 +5,8 @@ from keystead.engine.client import Valkey
 from keystead.engine.connect import connect
 from keystead.engine.embedded import EmbeddedServer, attach
 from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, ServerAway, ServerTooOld
-from keystead.engine.hub import Hub, Listener, Message
+from keystead.engine.hub import Hub
+from keystead.engine.listener import Listener, Message
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock

@@ -97,7 +97,7 @@ class Valkey(redis.asyncio.Redis):
     def hub(self) -> Hub:
         """All subscriptions of this process; opened when first listened to, closed with the client."""
         if self._hub is None:
-            self._hub = Hub(self._find, self.settings)
+            self._hub = Hub(self._find, self.settings, layout=self.layout)
         return self._hub
 
     async def nodes(self) -> "list[Valkey]":

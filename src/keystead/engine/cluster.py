@@ -1,40 +1,31 @@
 """A cluster as one client: each command goes to the node that serves its slot, and follows when the slot moves."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import redis.exceptions
 
-from keystead.engine.client import NOT_YET, Valkey
+from keystead.engine.client import Valkey
+from keystead.engine.cluster_follow import REDIRECTS, Follower, Unit
 from keystead.engine.cluster_hub import ClusterHub
-from keystead.engine.cluster_pipeline import ClusterPipeline, Unit, units_of
-from keystead.engine.commands import blocks, full_name, pack, plan
+from keystead.engine.cluster_pipeline import ClusterPipeline, units_of
+from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, longest_wait_seconds, pack, plan
 from keystead.engine.connect_pool import redis_pool
-from keystead.engine.connection import Connection
 from keystead.engine.endpoint import Endpoint
-from keystead.engine.failures import AnswerLost, NotSent, ServerAway
-from keystead.engine.topology import Node, Topology
-from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
+from keystead.engine.failures import AnswerLost, LoginRefused, NotSent, ServerAway, ServerTooOld
+from keystead.engine.topology import NODE_PATIENCE_SECONDS, Node, Topology
 from keystead.errors import Invalid
 from keystead.keys.executor import Reply
 from keystead.keys.layout import Layout
 from keystead.keys.slots import key_slot
 from keystead.settings import ValkeySettings
-from keystead.telemetry import counts
 
-# Errors that say where or when to ask instead; the command was not run.
-REDIRECTS = (
-    redis.exceptions.MovedError,
-    redis.exceptions.AskError,
-    redis.exceptions.TryAgainError,
-    redis.exceptions.ClusterDownError,
-    redis.exceptions.ReadOnlyError,
-    *NOT_YET,
-)
+T = TypeVar("T")
+
 _ALL_PRIMARIES = frozenset(
     ("CONFIG RESETSTAT", "CONFIG REWRITE", "CONFIG SET", "DBSIZE", "FLUSHALL", "FLUSHDB", "FUNCTION DELETE",
-     "FUNCTION FLUSH", "FUNCTION LOAD", "KEYS", "SCRIPT EXISTS", "SCRIPT FLUSH", "SCRIPT KILL", "SCRIPT LOAD")
+     "FUNCTION FLUSH", "FUNCTION LOAD", "KEYS", "SCRIPT EXISTS", "SCRIPT FLUSH", "SCRIPT LOAD")
 )  # fmt: skip
 _SPLIT = frozenset(("DEL", "EXISTS", "MGET", "TOUCH", "UNLINK"))
 
@@ -43,12 +34,13 @@ class ClusterValkey(Valkey):
     """The same client over a cluster.
 
     One wire per node. MGET, DEL, UNLINK, EXISTS and TOUCH over several slots are split and put together again (not
-    atomic); any other command must keep to one slot. Commands for the whole cluster (FLUSHALL, DBSIZE, SCRIPT LOAD…)
-    go to every primary.
+    atomic); any other command must keep to one slot, MSET too, since splitting it would break its promise. Commands
+    for the whole cluster (FLUSHALL, DBSIZE, SCRIPT LOAD…) go to every primary; others without a key to any node.
     """
 
     def __init__(self, seeds: list[Endpoint], *, settings: ValkeySettings, layout: Layout) -> None:
         self.topology = Topology(seeds, settings, redis_pool)
+        self._follower = Follower(self.topology, settings)
         self._cluster_hub: ClusterHub | None = None
 
         async def find() -> Endpoint:
@@ -57,8 +49,16 @@ class ClusterValkey(Valkey):
         super().__init__(find, pool=redis_pool(seeds[0]), settings=settings, layout=layout)
 
     async def open(self) -> "ClusterValkey":
+        """Learn the slot map and connect. A primary that is away now is no reason to fail while another answers."""
         await self.topology.refresh()
-        await asyncio.gather(*(node.wire.open() for node in self.topology.primaries))
+        opened = await asyncio.gather(*(n.wire.open() for n in self.topology.primaries), return_exceptions=True)
+        for problem in opened:
+            if isinstance(problem, LoginRefused | ServerTooOld):
+                raise problem
+            if problem is not None and not isinstance(problem, ServerAway):
+                raise problem
+        if all(opened):
+            raise ServerAway(f"no primary of the cluster answered: {opened[0]}")
         return self
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
@@ -69,7 +69,7 @@ class ClusterValkey(Valkey):
 
     def hub(self) -> ClusterHub:  # type: ignore[override]
         if self._cluster_hub is None:
-            self._cluster_hub = ClusterHub(self.topology, self.settings)
+            self._cluster_hub = ClusterHub(self.topology, self.settings, layout=self.layout)
         return self._cluster_hub
 
     @property
@@ -93,84 +93,43 @@ class ClusterValkey(Valkey):
     # -- one command ------------------------------------------------------------------------------------------------
 
     async def call(self, args: tuple[Any, ...], *, repeat: bool = False) -> Reply:
-        key = self._first_key(args)
+        key = self.first_key(args)
         if key is None:
             return await self._call_keyless(args, repeat)
         slot = key_slot(key)
         raw = pack(args)
         node = self.topology.owners[slot]
         connection = node.wire.connection if node is not None else None
-        if connection is None or connection.congested:
-            return await self._follow(raw, None, slot, repeat)
+        error: Exception | None = None
         try:
-            return await connection.send(raw)
-        except (NotSent, AnswerLost, *REDIRECTS) as error:
-            if isinstance(error, redis.exceptions.ClusterCrossSlotError):
-                raise
-            return await self._follow(raw, None, slot, repeat, error)
+            if connection is not None and not connection.congested:
+                return await connection.send(raw)
+        except (NotSent, AnswerLost, *REDIRECTS) as problem:
+            error = problem
+        except redis.exceptions.ClusterCrossSlotError as problem:
+            raise _crossing(args) from problem
+        return await self._follow_one(slot, raw, repeat, error, node)
 
-    def _first_key(self, args: tuple[Any, ...]) -> bytes | None:
+    def first_key(self, args: tuple[Any, ...]) -> bytes | None:
+        """The key that decides where a command goes."""
         if self.topology.places is None:
             raise ServerAway("the client is not open yet: await open()")
-        if args[0] == "SPUBLISH":
-            return args[1] if isinstance(args[1], bytes) else str(args[1]).encode()
         return self.topology.places.first(args)
 
-    async def _follow(
-        self, raw: bytes, replies: int | None, slot: int, repeat: bool, error: Exception | None = None
-    ) -> Any:
-        """The rare path: follow redirects, wait out failovers, until the outage limit is over."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self.settings.outage_seconds
-        pause = FIRST_PAUSE_SECONDS
-        while True:
-            asked: Node | None = None
-            if isinstance(error, redis.exceptions.AskError):
-                asked = self.topology.node_at(error.host, error.port)
-            elif isinstance(error, redis.exceptions.MovedError):
-                self.topology.moved(slot, error.host, error.port)
-            elif isinstance(error, AnswerLost):
-                counts.add("wire_answers_lost")
-                self.topology.refresh_soon()
-                if not repeat:
-                    raise error
-            elif error is not None:
-                self.topology.refresh_soon()
-                if loop.time() + pause > deadline:
-                    raise ServerAway(f"the cluster cannot serve slot {slot}: {error or self.topology.last_problem}")
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE_SECONDS / 4)
-            node = asked or self.topology.owners[slot]
-            try:
-                if node is None:
-                    raise ServerAway(f"no node serves slot {slot}")
-                # A dead primary is not waited for: its replacement may be known in a moment.
-                connection = await node.wire.ready(len(raw), min(deadline, loop.time() + LONGEST_PAUSE_SECONDS / 4))
-                if asked is not None:
-                    return await _ask(connection, raw, replies)
-                if replies is None:
-                    return await connection.send(raw)
-                outcome = await connection.send_block(raw, replies)
-                refused = redirect_in(outcome)
-                if refused is None:
-                    return outcome
-                error = refused
-            except (NotSent, AnswerLost, *REDIRECTS) as problem:
-                error = problem
-            except ServerAway as problem:
-                if loop.time() >= deadline:
-                    raise
-                error = problem
+    async def _follow_one(
+        self, slot: int | None, raw: bytes, repeat: bool, error: Exception | None = None, by: Node | None = None
+    ) -> Reply:
+        unit = Unit(slot, raw, 1)
+        await self._follower.follow([unit], repeat=repeat, error=error, by=by)
+        return _raised(unit.replies[0])
 
     async def _call_keyless(self, args: tuple[Any, ...], repeat: bool) -> Reply:
         name = full_name(args).upper()
         if name == "SCAN":
             raise Invalid("SCAN walks one node; use keystead.engine.scan, which walks them all")
         if name not in _ALL_PRIMARIES:
-            return await self._call_node(self.topology.any_node(), pack(args), repeat)
-        replies = await asyncio.gather(
-            *(self._call_node(node, pack(args), repeat) for node in self.topology.primaries)
-        )
+            return await self._follow_one(None, pack(args), repeat)
+        replies = await self._call_everywhere(pack(args), repeat)
         if name == "DBSIZE":
             return sum(replies)
         if name == "KEYS":
@@ -179,17 +138,28 @@ class ClusterValkey(Valkey):
             return [int(all(row)) for row in zip(*replies, strict=True)]
         return replies[0]
 
-    async def _call_node(self, node: Node, raw: bytes, repeat: bool) -> Reply:
-        deadline = asyncio.get_running_loop().time() + self.settings.outage_seconds
+    async def _call_everywhere(self, raw: bytes, repeat: bool) -> list[Reply]:
+        """The replies of all primaries. One that is away is asked again, or whoever replaces it."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.outage_seconds
+        replies: dict[Node, Reply] = {}
         while True:
-            connection = await node.wire.ready(len(raw), deadline)
-            try:
-                return await connection.send(raw)
-            except NotSent:
-                continue
-            except AnswerLost:
-                if not repeat:
-                    raise
+            missing = [node for node in self.topology.primaries if node not in replies]
+            outcomes = await asyncio.gather(*(_call_node(node, raw) for node in missing), return_exceptions=True)
+            away: BaseException | None = None
+            for node, outcome in zip(missing, outcomes, strict=True):
+                if not isinstance(outcome, BaseException):
+                    replies[node] = outcome
+                elif isinstance(outcome, ServerAway | NotSent) or (repeat and isinstance(outcome, AnswerLost)):
+                    away = outcome
+                else:
+                    raise outcome
+            if away is None and all(node in replies for node in self.topology.primaries):
+                return [replies[node] for node in self.topology.primaries]
+            self.topology.refresh_soon()
+            if loop.time() >= deadline:
+                raise ServerAway(f"not every primary of the cluster answered: {away}")
+            await asyncio.sleep(NODE_PATIENCE_SECONDS)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         if args[0] in _SPLIT and len(args) > 2:
@@ -200,39 +170,38 @@ class ClusterValkey(Valkey):
 
     async def _split(self, args: tuple[Any, ...]) -> Any:
         """A command over many keys as one command per slot; the nodes work at the same time."""
-        places = self.topology.places
-        assert places is not None
-        keys = places.all(args)
+        self.first_key(args)
+        assert self.topology.places is not None
+        keys = self.topology.places.all(args)
         slots: dict[int, list[int]] = {}
         for place, key in enumerate(keys):
             slots.setdefault(key_slot(key), []).append(place)
         repeat = args[0] in ("MGET", "EXISTS")
-        parts = await asyncio.gather(
-            *(self.call((args[0], *(keys[place] for place in group)), repeat=repeat) for group in slots.values())
+        groups = list(slots.values())
+        parts = await _all(
+            self.call((args[0], *(keys[place] for place in group)), repeat=repeat) for group in groups
         )
         if args[0] != "MGET":
             return sum(parts)
         values: list[Any] = [None] * len(keys)
-        for group, part in zip(slots.values(), parts, strict=True):
+        for group, part in zip(groups, parts, strict=True):
             for place, value in zip(group, part, strict=True):
                 values[place] = value
         return values
 
-    async def _special(self, args: tuple[Any, ...], how: Any) -> Reply:
+    async def _special(self, args: tuple[Any, ...], how: Plan) -> Reply:
+        """Commands that wait go to the node of their key, on a connection of their own."""
         name = full_name(args).upper()
-        waits = not plan(name, {}).shared or (how.may_block and blocks(args))
-        key = self._first_key(args) if waits and not how.stateful else None
-        node = self.topology.owners[key_slot(key)] if key is not None else None
-        if node is None:
+        how = plan(name, {})
+        waits = name not in OWN_PIPELINE and (not how.shared or (how.may_block and blocks(args)))
+        key = self.first_key(args) if waits and not how.stateful else None
+        if key is None:
             return await super()._special(args, how)
-        while True:
-            async with node.dedicated.borrow() as connection:
-                try:
-                    return await connection.send(pack(args))
-                except redis.exceptions.MovedError as error:
-                    node = self.topology.moved(key_slot(key or b""), error.host, error.port)
-                except NotSent as error:
-                    raise ServerAway("the connection broke before the command was sent") from error
+        unit = Unit(key_slot(key), pack(args), 1)
+        await self._follower.follow(
+            [unit], repeat=how.repeat, alone=True, wait_seconds=longest_wait_seconds(args)
+        )
+        return _raised(unit.replies[0])
 
     # -- many commands ----------------------------------------------------------------------------------------------
 
@@ -241,54 +210,63 @@ class ClusterValkey(Valkey):
         return ClusterPipeline(self, transaction)
 
     async def call_block(self, commands: Sequence[tuple[Any, ...]], *, repeat: bool = False) -> list[Reply]:
-        """Split by node, sent at the same time, put back in order. What lies inside MULTI and EXEC stays together."""
-        units = units_of(commands, self._first_key)
-        by_node: dict[Node | None, list[Unit]] = {}
-        for unit in units:
-            by_node.setdefault(self.topology.owners[unit.slot] if unit.slot is not None else None, []).append(unit)
-        await asyncio.gather(*(self._send_units(node, group, repeat) for node, group in by_node.items()))
+        """Split by node, sent at the same time, put back in order. What lies inside MULTI and EXEC stays together.
+
+        Commands of one slot run in their order. Each node's part is a row of its own: when one part loses its answer
+        the others still run, and then the error is raised.
+        """
+        units = units_of(commands, self.first_key)
+        waiting = units
+        while waiting:
+            by_node: dict[Node | None, list[Unit]] = {}
+            for unit in waiting:
+                owner = self.topology.owners[unit.slot] if unit.slot is not None else None
+                by_node.setdefault(owner, []).append(unit)
+            await _all(self._send_units(node, group, repeat) for node, group in by_node.items())
+            waiting = [unit for unit in waiting if not unit.replies]
+            if waiting:
+                # One goes ahead and finds the way; what it learned serves the others.
+                head, *waiting = waiting
+                await self._follower.follow([head], repeat=repeat)
         return [reply for unit in units for reply in unit.replies]
 
     async def _send_units(self, node: Node | None, units: list[Unit], repeat: bool) -> None:
-        node = node or self.topology.any_node()
+        """One try. Units that were not run and may go elsewhere keep no replies."""
         raw = b"".join(unit.raw for unit in units)
-        lost: Exception | None = None
-        connection = node.wire.connection
-        if connection is not None and not connection.congested:
-            try:
-                replies = await connection.send_block(raw, sum(unit.length for unit in units))
-                for unit in units:
-                    unit.replies, replies = replies[: unit.length], replies[unit.length :]
-            except AnswerLost as error:
-                lost = error
-            except NotSent:
-                pass
-        if lost is not None and not repeat:
-            raise lost
-        # Units that were not sent, or that a node redirected, follow one by one in their order.
-        for unit in units:
-            redirect = redirect_in(unit.replies)
-            if unit.replies and redirect is None:
-                continue
-            slot = unit.slot if unit.slot is not None else 0
-            unit.replies = list(await self._follow(unit.raw, unit.length, slot, repeat, redirect))
-
-    async def call_block_alone(self, commands: Sequence[tuple[Any, ...]]) -> list[Reply]:
-        units = units_of(commands, self._first_key)
-        slots = {unit.slot for unit in units if unit.slot is not None}
-        nodes = {self.topology.owners[slot] for slot in slots}
-        if len(nodes) > 1:
-            raise Invalid("a pipeline with WAIT or a blocking command must keep to one node: use keys of one tag")
-        node = nodes.pop() if nodes else self.topology.any_node()
-        if node is None:
-            raise ServerAway("no node serves the slot of these keys")
-        async with node.dedicated.borrow() as connection:
-            replies = await connection.send_block(b"".join(unit.raw for unit in units), sum(u.length for u in units))
-        moved = redirect_in(replies)
-        if moved is not None:
+        try:
+            node = node or self.topology.any_node()
+            until = asyncio.get_running_loop().time() + NODE_PATIENCE_SECONDS
+            connection = await node.wire.ready(len(raw), until)
+            replies = await connection.send_block(raw, sum(unit.length for unit in units))
+        except AnswerLost:
             self.topology.refresh_soon()
-            raise moved
-        return replies
+            if not repeat:
+                raise
+            return
+        except (NotSent, ServerAway):
+            return
+        for unit in units:
+            unit.replies, replies = replies[: unit.length], replies[unit.length :]
+            refusal = unit.refusal
+            if isinstance(refusal, redis.exceptions.MovedError):
+                self.topology.moved(refusal, node)
+                unit.replies = []
+            elif refusal is not None and not isinstance(refusal, redis.exceptions.AskError):
+                unit.replies = []
+        for unit in units:
+            if unit.refusal is not None:
+                # Its slot is on its way: each key may be here or there, so each unit asks for itself.
+                await self._follower.follow([unit], repeat=repeat, error=unit.refusal, by=node)
+
+    async def call_block_alone(self, commands: Sequence[tuple[Any, ...]], *, repeat: bool = False) -> list[Reply]:
+        units = units_of(commands, self.first_key)
+        owners = {self.topology.owners[unit.slot] for unit in units if unit.slot is not None}
+        if len(owners) > 1:
+            raise Invalid("a pipeline with WAIT or a blocking command must keep to one node: use keys of one tag")
+        waits = [longest_wait_seconds(command) for command in commands]
+        wait_seconds = None if None in waits else sum(filter(None, waits))
+        await self._follower.follow(units, repeat=repeat, alone=True, wait_seconds=wait_seconds)
+        return [reply for unit in units for reply in unit.replies]
 
 
 class NodeValkey(Valkey):
@@ -301,27 +279,32 @@ class NodeValkey(Valkey):
         self._dedicated = node.dedicated
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        return None
+        if self._hub is not None:
+            await self._hub.aclose()
 
 
-async def _ask(connection: Connection, raw: bytes, replies: int | None) -> Any:
-    """A slot on its way: ASKING opens the door of the importing node for the next command, or the next MULTI block."""
-    asking = pack(("ASKING",))
-    if replies is None:
-        outcome = (await connection.send_block(asking + raw, 2))[1]
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
-    block: list[Reply] = (await connection.send_block(asking + raw, replies + 1))[1:]
-    refused = redirect_in(block)
-    if refused is not None:
-        raise refused
-    return block
+async def _call_node(node: Node, raw: bytes) -> Reply:
+    connection = await node.wire.ready(len(raw), asyncio.get_running_loop().time() + NODE_PATIENCE_SECONDS)
+    return await connection.send(raw)
 
 
-def redirect_in(replies: list[Reply]) -> Exception | None:
-    """The first reply that says: not here, or not now. The block it belongs to was not run."""
-    for reply in replies:
-        if isinstance(reply, REDIRECTS):
-            return reply
-    return None
+async def _all(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all, then raise the first error: nothing goes on behind the caller's back."""
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
+def _raised(reply: Reply) -> Reply:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
+
+
+def _crossing(args: tuple[Any, ...]) -> redis.exceptions.ClusterCrossSlotError:
+    return redis.exceptions.ClusterCrossSlotError(
+        f"the keys of {full_name(args).upper()} lie in different slots of the cluster; give them one tag, as in"
+        " {user:7}name, or send one command per key"
+    )

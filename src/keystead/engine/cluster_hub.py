@@ -1,107 +1,203 @@
 """Publish and subscribe on a cluster: shard channels are listened to where their slot lives, and move with it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+
+import redis.exceptions
 
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import ServerAway
-from keystead.engine.hub import SHARDED, Hub, Listener, wanted
+from keystead.engine.hub import SHARDED, ChannelReference, GlobReference, Hub, is_elsewhere, wanted
+from keystead.engine.listener import Listener
 from keystead.engine.topology import Node, Topology
+from keystead.errors import Unavailable
+from keystead.keys.layout import Layout
 from keystead.keys.slots import key_slot
 from keystead.settings import ValkeySettings
-from keystead.telemetry import logger
 
-_log = logger("engine")
+_PAUSE_SECONDS = 0.05
+_NODE_PATIENCE_SECONDS = 1.0
 
 
 class ClusterHub:
     """One hub for plain channels, which any node serves, and one per node for the shard channels of its slots."""
 
-    def __init__(self, topology: Topology, settings: ValkeySettings) -> None:
+    def __init__(self, topology: Topology, settings: ValkeySettings, *, layout: Layout) -> None:
         self._topology = topology
         self._settings = settings
-        self._plain = Hub(self._find_any, settings)
+        self._layout = layout
+        self._plain = Hub(self._finder(lambda: topology.any_node().endpoint), settings)
         self._by_node: dict[Node, Hub] = {}
-        self._moving: set[asyncio.Task[None]] = set()
+        # Shard channels that lost their node and found no other yet: since when, and who listens.
+        self._adrift: dict[bytes, tuple[float, set[Listener]]] = {}
+        self._stale = False
+        self._closed = False
+        self._moving: asyncio.Task[None] | None = None
         topology.on_change = self._on_change
 
-    async def _find_any(self) -> Endpoint:
-        return self._topology.any_node().endpoint
+    def _finder(self, endpoint: Callable[[], Endpoint]) -> Callable[[], Awaitable[Endpoint]]:
+        """Where to connect. Looking for a second time means that the node was lost, so the map may be old."""
+        looked_before = False
+
+        async def find() -> Endpoint:
+            nonlocal looked_before
+            if looked_before:
+                self._topology.refresh_soon()
+            looked_before = True
+            return endpoint()
+
+        return find
 
     @property
     def silent_seconds(self) -> float:
         """The longest silence of any connection that has listeners."""
+        now = asyncio.get_running_loop().time()
         hubs = [hub for hub in (self._plain, *self._by_node.values()) if hub.listeners]
-        return max((hub.silent_seconds for hub in hubs), default=0.0)
+        adrift = [now - since for since, _ in self._adrift.values()]
+        return max((*(hub.silent_seconds for hub in hubs), *adrift), default=0.0)
 
     @property
     def listeners(self) -> int:
-        return self._plain.listeners + sum(hub.listeners for hub in self._by_node.values())
+        found = {each for _, group in self._adrift.values() for each in group}
+        for hub in (self._plain, *self._by_node.values()):
+            found |= hub.all()
+        return len(found)
 
     @asynccontextmanager
     async def subscribe(
         self,
-        *channels: bytes | str,
-        patterns: Iterable[bytes | str] = (),
+        *channels: bytes | str | ChannelReference,
+        patterns: Iterable[bytes | str | GlobReference] = (),
         sharded: Iterable[bytes | str] = (),
         most_messages: int = 1000,
         most_bytes: int = 8 * 1024 * 1024,
         on_gap: Callable[[], None] | None = None,
     ) -> AsyncIterator[Listener]:
-        """As ``Hub.subscribe``."""
+        """As ``Hub.subscribe``. A shard channel follows its slot; the listener is told of the gap."""
         listener = Listener(most_messages, most_bytes, on_gap)
+        names = wanted(channels, patterns, sharded, self._layout)
+        plain = [each for each in names if each[0] is not SHARDED]
         try:
-            plain = wanted(channels, patterns, ())
             if plain:
                 await self._plain.join(listener, plain)
-            for _, name in wanted((), (), sharded):
-                await self._join_shard(listener, name)
+            for name in [name for way, name in names if way is SHARDED]:
+                await self._settle(listener, name)
+            listener.inside = True
             yield listener
         finally:
+            listener.close()
             self._plain.leave(listener)
             for hub in self._by_node.values():
                 hub.leave(listener)
+            for _, group in self._adrift.values():
+                group.discard(listener)
 
-    async def _join_shard(self, listener: Listener, name: bytes) -> None:
+    async def _settle(self, listener: Listener, name: bytes) -> None:
+        """Join where the slot lives; looks again until the outage limit is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._settings.outage_seconds
+        while True:
+            try:
+                await self._join(listener, name)
+                return
+            except ServerAway:
+                self._topology.refresh_soon()
+                if self._closed or loop.time() + _PAUSE_SECONDS > deadline:
+                    raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _join(self, listener: Listener, name: bytes) -> None:
+        """One try. Raises ``ServerAway`` when the slot has no node that takes us now."""
         node = self._topology.owners[key_slot(name)]
         if node is None:
             raise ServerAway("no node serves the slot of this channel")
+        if self._closed:
+            raise ServerAway("the client was closed; open a new one with connect()")
         hub = self._by_node.get(node)
         if hub is None:
-            hub = self._by_node[node] = Hub(node.find, self._settings, on_moved=self._on_moved)
-        await hub.join(listener, [(SHARDED, name)])
+            find = self._finder(lambda: node.endpoint)
+            hub = self._by_node[node] = Hub(find, self._settings, on_moved=lambda name: self._lose(node, name))
+        try:
+            await hub.join(listener, [(SHARDED, name)], patience_seconds=_NODE_PATIENCE_SECONDS)
+        except Unavailable:
+            hub.drop(listener, name)
+            raise
+        except redis.exceptions.ResponseError as error:
+            hub.drop(listener, name)
+            if not is_elsewhere(error):
+                raise
+            if isinstance(error, redis.exceptions.MovedError):
+                self._topology.moved(error, node)
+            raise ServerAway(f"the slot of this channel is on its way: {error}") from error
 
-    def _on_moved(self, name: bytes) -> None:
+    # -- following the slots ----------------------------------------------------------------------------------------
+
+    def _lose(self, node: Node, name: bytes) -> None:
+        """A node does not serve this channel any more."""
+        if node in self._by_node:
+            self._set_adrift(self._by_node[node], name)
         self._topology.refresh_soon()
         self._on_change()
 
+    def _set_adrift(self, hub: Hub, name: bytes) -> None:
+        since, group = self._adrift.get(name, (asyncio.get_running_loop().time(), set()))
+        # Whoever is still on the way in looks for the node itself.
+        self._adrift[name] = since, group | {listener for listener in hub.release(name) if listener.inside}
+
     def _on_change(self) -> None:
         """The slot map changed: shard channels follow their slots."""
-        task = asyncio.get_running_loop().create_task(self._rebalance(), name="keystead move subscriptions")
-        self._moving.add(task)
-        task.add_done_callback(self._moving.discard)
+        self._stale = True
+        if not self._closed and (self._moving is None or self._moving.done()):
+            loop = asyncio.get_running_loop()
+            self._moving = loop.create_task(self._follow_slots(), name="keystead move subscriptions")
 
-    async def _rebalance(self) -> None:
-        for node, hub in list(self._by_node.items()):
-            for name, group in hub.sharded().items():
-                if self._topology.owners[key_slot(name)] is node:
-                    continue
-                for listener in group:
-                    hub.forget(listener, name)
-                    try:
-                        await self._join_shard(listener, name)
-                        listener.note_gap()
-                    except ServerAway as error:
-                        _log.warning("subscription could not follow its slot", reason=str(error))
-            if node not in self._topology.primaries:
-                del self._by_node[node]
-                await hub.aclose()
+    async def _follow_slots(self) -> None:
+        while self._stale or self._adrift:
+            self._stale = False
+            for node, hub in list(self._by_node.items()):
+                for name in hub.sharded():
+                    if self._topology.owners[key_slot(name)] is not node:
+                        self._set_adrift(hub, name)
+                if node not in self._topology.primaries and not hub.listeners:
+                    del self._by_node[node]
+                    await hub.aclose()
+            moved: set[Listener] = set()
+            for name in list(self._adrift):
+                moved |= await self._take_ashore(name)
+            for listener in moved:
+                listener.note_gap()
+            if self._adrift:
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _take_ashore(self, name: bytes) -> set[Listener]:
+        """Let everyone who listened to this channel join its new node. Who could not stays adrift."""
+        landed: set[Listener] = set()
+        _, group = self._adrift[name]
+        try:
+            for listener in list(group):
+                if not listener.closed:
+                    await self._join(listener, name)
+                    landed.add(listener)
+                group.discard(listener)
+        except Unavailable:
+            self._topology.refresh_soon()
+        except redis.exceptions.ResponseError as error:
+            for listener in list(group):
+                listener.fail(error)
+            group.clear()
+        if not group:
+            del self._adrift[name]
+        return landed
 
     async def aclose(self) -> None:
-        for task in list(self._moving):
-            task.cancel()
-        await asyncio.gather(*self._moving, return_exceptions=True)
+        self._closed = True
+        if self._moving is not None:
+            self._moving.cancel()
+            await asyncio.gather(self._moving, return_exceptions=True)
+        for _, group in self._adrift.values():
+            for listener in group:
+                listener.close()
         await self._plain.aclose()
-        for hub in self._by_node.values():
+        for hub in list(self._by_node.values()):
             await hub.aclose()

@@ -1,11 +1,14 @@
 """Pipelines on a cluster: which commands must stay together, and where WATCH happens."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import redis.exceptions
+
+from keystead.engine.cluster_follow import MOST_HOPS, Unit
 from keystead.engine.commands import pack
 from keystead.engine.connection import Reply
+from keystead.engine.failures import ServerAway
 from keystead.engine.pipeline import Pipeline
 from keystead.errors import Invalid
 from keystead.keys.slots import key_slot
@@ -13,20 +16,10 @@ from keystead.keys.slots import key_slot
 if TYPE_CHECKING:
     from keystead.engine.cluster import ClusterValkey
 
-
-@dataclass(slots=True)
-class Unit:
-    """Commands that travel together: one command, or all from MULTI to EXEC."""
-
-    slot: int | None
-    raw: bytes
-    length: int
-    replies: list[Reply] = field(default_factory=list)
+FirstKey = Callable[[tuple[Any, ...]], bytes | None]
 
 
-def units_of(
-    commands: Sequence[tuple[Any, ...]], first_key: Callable[[tuple[Any, ...]], bytes | None]
-) -> list[Unit]:
+def units_of(commands: Sequence[tuple[Any, ...]], first_key: FirstKey) -> list[Unit]:
     """Group commands into units; refuses a MULTI block whose keys lie in different slots."""
     units: list[Unit] = []
     block: list[tuple[Any, ...]] | None = None
@@ -44,7 +37,7 @@ def units_of(
     return units
 
 
-def _block_unit(block: list[tuple[Any, ...]], first_key: Callable[[tuple[Any, ...]], bytes | None]) -> Unit:
+def _block_unit(block: list[tuple[Any, ...]], first_key: FirstKey) -> Unit:
     keys = [key for command in block[1:-1] if (key := first_key(command)) is not None]
     slots = {key_slot(key) for key in keys}
     if len(slots) > 1:
@@ -57,13 +50,37 @@ class ClusterPipeline(Pipeline):
     """A pipeline whose WATCH goes to the node of the watched keys."""
 
     _valkey: "ClusterValkey"
+    _watched_slot: int | None = None
 
     async def watch(self, *names: Any) -> Any:  # type: ignore[override]
         raw = [name if isinstance(name, bytes) else str(name).encode() for name in names]
-        slots = {key_slot(name) for name in raw}
+        slots = {key_slot(name) for name in raw} | ({self._watched_slot} if self.watching else set())
         if len(slots) > 1:
             raise Invalid("WATCH on a cluster takes keys of one slot: give them one tag")
-        node = self._valkey.topology.owners[slots.pop()]
-        if node is not None:
+        topology = self._valkey.topology
+        slot = self._watched_slot = slots.pop()
+        node = topology.owners[slot] if slot is not None else None
+        for _ in range(MOST_HOPS):
+            if node is None:
+                break
             self.connection_pool = node.pool
-        return await super().watch(*names)
+            try:
+                return await super().watch(*names)
+            except redis.exceptions.MovedError as error:
+                await self.reset()  # type: ignore[no-untyped-call]
+                node = topology.moved(error, node)
+            except redis.exceptions.ConnectionError as error:
+                topology.refresh_soon()
+                raise ServerAway(f"WATCH did not reach its node: {error}") from error
+        raise ServerAway("no node serves the slot of the watched keys now")
+
+    async def _execute_watched(self, stack: Any) -> list[Reply]:
+        block = [("MULTI",), *(args for args, _ in stack), ("EXEC",)]
+        try:
+            [unit] = units_of(block, self._valkey.first_key)
+            if unit.slot not in (None, self._watched_slot):
+                raise Invalid("a transaction on a cluster must keep to the slot of its watched keys: give them one tag")
+            return await super()._execute_watched(stack)
+        except redis.exceptions.MovedError:
+            self._valkey.topology.refresh_soon()
+            raise redis.exceptions.WatchError("the watched keys moved to another node") from None

@@ -2,15 +2,11 @@
 
 import ssl
 
-import redis.exceptions
-from redis.asyncio.sentinel import Sentinel
-
 from keystead.engine.address import Address, Kind, Tls, parse
 from keystead.engine.client import Valkey
-from keystead.engine.commands import pack
-from keystead.engine.connect_pool import redis_options, redis_pool
-from keystead.engine.endpoint import Endpoint, open_connection
-from keystead.engine.failures import NotSent, ServerAway
+from keystead.engine.connect_pool import redis_pool
+from keystead.engine.endpoint import Endpoint
+from keystead.engine.sentinel import following_pool, primary_finder
 from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
 
@@ -88,45 +84,18 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _following_sentinels(address: Address, settings: ValkeySettings, layout: Layout) -> Valkey:
+    primary = _endpoint(address, "", 0)
     sentinels = [
         Endpoint(
             host=host,
             port=port,
             username=address.sentinel_username,
             password=address.sentinel_password,
-            client_name="keystead",
-            tls=_tls_context(address.tls) if address.tls else None,
+            client_name=primary.client_name,
+            tls=primary.tls,
+            tls_host=host,
         )
         for host, port in address.hosts
     ]
-    question = pack(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.primary))
-
-    async def find() -> Endpoint:
-        problems = []
-        for place, sentinel in enumerate(list(sentinels)):
-            try:
-                connection = await open_connection(sentinel, settings, on_lost=lambda *_: None)
-                try:
-                    answer = await connection.send(question)
-                finally:
-                    await connection.aclose()
-            except (NotSent, redis.exceptions.RedisError) as error:
-                problems.append(str(error))
-                continue
-            if answer is None:
-                problems.append(f"{sentinel.display} knows no primary called {address.primary}")
-                continue
-            # The sentinel that answered is asked first next time.
-            sentinels.insert(0, sentinels.pop(place))
-            return _endpoint(address, answer[0].decode(), int(answer[1]))
-        raise ServerAway(f"no sentinel named a primary: {'; '.join(problems)}")
-
-    plain = redis_options(_endpoint(address, "", 0))
-    manager = Sentinel(  # type: ignore[no-untyped-call]
-        [(host, port) for host, port in address.hosts],
-        sentinel_kwargs={"username": address.sentinel_username, "password": address.sentinel_password},
-        ssl=address.tls is not None,
-        **plain,
-    )
-    pool = manager.master_for(address.primary).connection_pool
-    return Valkey(find, pool=pool, settings=settings, layout=layout, follows_primary=True)
+    find = primary_finder(sentinels, address.primary, primary, settings)
+    return Valkey(find, pool=following_pool(find, primary), settings=settings, layout=layout, follows_primary=True)

@@ -20,7 +20,7 @@ def redis_pool(endpoint: Endpoint) -> ConnectionPool:
         return ConnectionPool(connection_class=UnixDomainSocketConnection, path=endpoint.path, **common)
     if endpoint.tls is not None:
         return ConnectionPool(
-            connection_class=_TlsConnection, host=endpoint.host, port=endpoint.port, context=endpoint.tls, **common
+            connection_class=TlsConnection, host=endpoint.host, port=endpoint.port, context=endpoint.tls, **common
         )
     return ConnectionPool(connection_class=RedisConnection, host=endpoint.host, port=endpoint.port, **common)
 
@@ -37,7 +37,7 @@ def redis_options(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-class _TlsConnection(SSLConnection):
+class TlsConnection(SSLConnection):
     """redis-py's TLS connection with the context that the wire uses, so both check the same things."""
 
     def __init__(self, *, context: ssl.SSLContext, **kwargs: Any) -> None:

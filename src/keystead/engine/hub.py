@@ -5,103 +5,41 @@ listener that does not keep up is cut off with a count; it never makes memory gr
 """
 
 import asyncio
-from collections import deque
+import math
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import redis.exceptions
 
 from keystead.engine.commands import pack
 from keystead.engine.connection import Connection, Reply
 from keystead.engine.endpoint import Endpoint
-from keystead.engine.failures import AnswerLost, CutOff, NotSent
+from keystead.engine.failures import AnswerLost, NotSent
+from keystead.engine.listener import Listener, Message
 from keystead.engine.wire import Wire
+from keystead.errors import Invalid
+from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
-from keystead.telemetry import counts, logger
+from keystead.telemetry import logger
 
 PING_SECONDS = 1.0
 
 _log = logger("engine")
 
-counts.describe("hub_listeners_cut_off", "listeners that were too slow and were cut off")
-counts.describe("hub_messages_dropped", "messages that were waiting for a listener when it was cut off")
+
+class ChannelReference(Protocol):
+    """A declared channel with its variables filled in."""
+
+    def name(self, layout: Layout) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One published message. ``pattern`` is set when it came through a channel pattern."""
+class GlobReference(Protocol):
+    """A declared channel pattern."""
 
-    channel: bytes
-    payload: bytes
-    pattern: bytes | None = None
-
-
-class Listener:
-    """Messages of some channels, in order, for one consumer: ``async for message in listener``.
-
-    ``gaps`` counts the times the subscription was interrupted. Iterating raises ``CutOff`` after falling behind.
-    """
-
-    def __init__(self, most_messages: int, most_bytes: int, on_gap: Callable[[], None] | None) -> None:
-        self.gaps = 0
-        self._on_gap = on_gap
-        self._most_messages = most_messages
-        self._most_bytes = most_bytes
-        self._queue: deque[Message] = deque()
-        self._queued_bytes = 0
-        self._cut_off: CutOff | None = None
-        self._closed = False
-        self._wake: asyncio.Future[None] | None = None
-
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self
-
-    async def __anext__(self) -> Message:
-        while not self._queue:
-            if self._cut_off is not None:
-                raise self._cut_off
-            if self._closed:
-                raise StopAsyncIteration
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
-        message = self._queue.popleft()
-        self._queued_bytes -= len(message.payload)
-        return message
-
-    async def get(self, timeout_seconds: float) -> Message | None:
-        """The next message, or ``None`` when none came in time."""
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                return await anext(self)
-        except (TimeoutError, StopAsyncIteration):
-            return None
-
-    def deliver(self, message: Message) -> bool:
-        """Called by the hub. False when the listener was full and is cut off now."""
-        self._queue.append(message)
-        self._queued_bytes += len(message.payload)
-        if len(self._queue) > self._most_messages or self._queued_bytes > self._most_bytes:
-            dropped = len(self._queue)
-            self._queue.clear()
-            self._cut_off = CutOff(dropped)
-            counts.add("hub_listeners_cut_off")
-            counts.add("hub_messages_dropped", dropped)
-        self._stir()
-        return self._cut_off is None
-
-    def note_gap(self) -> None:
-        self.gaps += 1
-        if self._on_gap is not None:
-            self._on_gap()
-
-    def close(self) -> None:
-        self._closed = True
-        self._stir()
-
-    def _stir(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+    def glob(self, layout: Layout) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,49 +54,59 @@ class Way:
 CHANNELS = Way("SUBSCRIBE", "UNSUBSCRIBE", b"message")
 PATTERNS = Way("PSUBSCRIBE", "PUNSUBSCRIBE", b"pmessage")
 SHARDED = Way("SSUBSCRIBE", "SUNSUBSCRIBE", b"smessage")
+Subscription = tuple[Way, bytes]
 
 
 class Hub:
-    """All subscriptions of a process to one server."""
+    """All subscriptions of a process to one server.
+
+    ``on_moved`` is told of a shard channel that the server does not serve any more.
+    """
 
     def __init__(
         self,
         find: Callable[[], Awaitable[Endpoint]],
         settings: ValkeySettings,
         *,
+        layout: Layout = Layout.PLAIN,
         on_moved: Callable[[bytes], None] | None = None,
     ) -> None:
         self._settings = settings
+        self._layout = layout
         self._wire = Wire(find, settings, on_push=self._on_push, on_open=self._on_open)
-        self._listeners: dict[Way, dict[bytes, set[Listener]]] = {CHANNELS: {}, PATTERNS: {}, SHARDED: {}}
-        self._asked: dict[tuple[Way, bytes], asyncio.Future[None]] = {}
-        self._by_message = {way.message: way for way in self._listeners}
+        # The connection in use, or the one being set up: what is given up meanwhile must be given up there too.
+        self._connection: Connection | None = None
+        self._groups: dict[Way, dict[bytes, set[Listener]]] = {CHANNELS: {}, PATTERNS: {}, SHARDED: {}}
+        self._asked: dict[Subscription, asyncio.Future[None]] = {}
+        self._giving_up: Counter[bytes] = Counter()  # shard channels whose end we asked for ourselves
+        self._by_message = {way.message: way for way in self._groups}
         self._on_moved = on_moved
         self._opened_before = False
-        self._heard_at = 0.0
+        self._heard_at: float | None = None
         self._ping: asyncio.TimerHandle | None = None
 
     @property
     def silent_seconds(self) -> float:
         """How long ago the server was last heard on this connection. A cache that trusts pushes watches this."""
-        return asyncio.get_running_loop().time() - self._heard_at
+        return math.inf if self._heard_at is None else asyncio.get_running_loop().time() - self._heard_at
 
     @property
     def listeners(self) -> int:
-        return len(self._all())
+        return len(self.all())
 
-    def sharded(self) -> dict[bytes, set[Listener]]:
-        """The shard channels that are listened to here, and by whom."""
-        return {name: set(group) for name, group in self._listeners[SHARDED].items()}
+    def sharded(self) -> list[bytes]:
+        """The shard channels that are listened to here."""
+        return list(self._groups[SHARDED])
 
-    def _all(self) -> set[Listener]:
-        return {listener for table in self._listeners.values() for group in table.values() for listener in group}
+    def all(self) -> set[Listener]:
+        """Everyone who listens here."""
+        return {listener for groups in self._groups.values() for group in groups.values() for listener in group}
 
     @asynccontextmanager
     async def subscribe(
         self,
-        *channels: bytes | str,
-        patterns: Iterable[bytes | str] = (),
+        *channels: bytes | str | ChannelReference,
+        patterns: Iterable[bytes | str | GlobReference] = (),
         sharded: Iterable[bytes | str] = (),
         most_messages: int = 1000,
         most_bytes: int = 8 * 1024 * 1024,
@@ -166,83 +114,126 @@ class Hub:
     ) -> AsyncIterator[Listener]:
         """Listen inside the block. Once entered, the server has confirmed: a message published after is delivered.
 
-        ``on_gap`` is called each time the subscription was interrupted and is back: what was published meanwhile is
-        lost.
+        A declared channel is listened to where it is published: to the whole server under the plain layout, in its
+        shard under the tagged one. ``on_gap`` is called each time the subscription was interrupted and is back: what
+        was published meanwhile is lost. Raises the server's refusal, and ``Unavailable`` when it is away too long.
         """
         listener = Listener(most_messages, most_bytes, on_gap)
         try:
-            await self.join(listener, wanted(channels, patterns, sharded))
+            await self.join(listener, wanted(channels, patterns, sharded, self._layout))
+            listener.inside = True
             yield listener
         finally:
             self.leave(listener)
 
-    async def join(self, listener: Listener, wanted: list[tuple[Way, bytes]]) -> None:
+    async def join(self, listener: Listener, names: list[Subscription], *, patience_seconds: float = 0.0) -> None:
         """Add a listener; returns when the server has confirmed every subscription."""
-        deadline = asyncio.get_running_loop().time() + self._settings.outage_seconds
-        for way, name in wanted:
-            self._listeners[way].setdefault(name, set()).add(listener)
+        patience = patience_seconds or self._settings.outage_seconds
+        deadline = asyncio.get_running_loop().time() + patience
+        self._add(listener, names)
         while True:
             connection = await self._wire.ready(0, deadline)
-            for way, name in wanted:
-                if (way, name) not in self._asked:
-                    self._ask(connection, way, [name])
+            if listener.closed:
+                break
+            self._add(listener, names)  # a shard channel may have been given up while we waited
+            for subscription in names:
+                if subscription not in self._asked:
+                    self._ask(connection, subscription)
             try:
-                for subscription in wanted:
-                    if subscription in self._asked:
-                        await asyncio.shield(self._asked[subscription])
-                return
+                for confirmed in [self._asked[subscription] for subscription in names]:
+                    await asyncio.shield(confirmed)
+                break
             except (NotSent, AnswerLost):
                 continue
+        if listener.failure is not None:
+            raise listener.failure
+
+    def _add(self, listener: Listener, names: list[Subscription]) -> None:
+        for way, name in names:
+            self._groups[way].setdefault(name, set()).add(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Take a listener away; channels that nobody listens to any more are given up."""
+        """Take a listener away for good; channels that nobody listens to any more are given up."""
         listener.close()
-        self.forget(listener, None)
+        for way, groups in self._groups.items():
+            for name in [name for name, group in groups.items() if listener in group]:
+                self._forget(listener, way, name)
 
-    def forget(self, listener: Listener, only: bytes | None) -> None:
-        """Stop delivering to a listener, from one channel or from all."""
-        for way, table in self._listeners.items():
-            for name in [name for name, group in table.items() if listener in group and only in (None, name)]:
-                group = table[name]
-                group.discard(listener)
-                if not group:
-                    del table[name]
-                    self._asked.pop((way, name), None)
-                    connection = self._wire.connection
-                    if connection is not None:
-                        raw = pack((way.unsubscribe, name))
-                        _quiet(connection.tell(raw, way.unsubscribe.lower().encode(), {name}))
+    def drop(self, listener: Listener, name: bytes) -> None:
+        """Take a listener away from one shard channel; the others it has stay."""
+        if listener in self._groups[SHARDED].get(name, ()):
+            self._forget(listener, SHARDED, name)
 
-    def _ask(self, connection: Connection, way: Way, names: list[bytes]) -> None:
-        future = connection.tell(pack((way.subscribe, *names)), way.subscribe.lower().encode(), set(names))
-        _quiet(future)
-        for name in names:
-            self._asked[way, name] = future
+    def release(self, name: bytes) -> set[Listener]:
+        """Give up a shard channel and return who listened to it, so that they can join elsewhere."""
+        group = set(self._groups[SHARDED].get(name, ()))
+        for listener in group:
+            self._forget(listener, SHARDED, name)
+        return group
+
+    def _forget(self, listener: Listener, way: Way, name: bytes) -> None:
+        group = self._groups[way][name]
+        group.discard(listener)
+        if group:
+            return
+        del self._groups[way][name]
+        asked = self._asked.pop((way, name), None)
+        connection = self._connection
+        if asked is not None and connection is not None and connection.closed_because is None:
+            if way is SHARDED:
+                self._giving_up[name] += 1
+            raw = pack((way.unsubscribe, name))
+            told = connection.tell(raw, way.unsubscribe.lower().encode(), {name})
+            told.add_done_callback(lambda done: self._given_up(way, name, done))
+
+    def _given_up(self, way: Way, name: bytes, done: "asyncio.Future[None]") -> None:
+        if not done.cancelled() and done.exception() is not None and way is SHARDED:
+            self._giving_up[name] -= 1  # refused, so no push will come
+
+    def _ask(self, connection: Connection, subscription: Subscription) -> None:
+        way, name = subscription
+        future = connection.tell(pack((way.subscribe, name)), way.subscribe.lower().encode(), {name})
+        # Keep the event loop from reporting an error that whoever needs it will see.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._asked[subscription] = future
+
+    # -- the connection ---------------------------------------------------------------------------------------------
 
     async def _on_open(self, connection: Connection) -> None:
         """Subscribe to everything that is listened to, before the connection counts as ready."""
+        self._connection = connection
         self._heard_at = asyncio.get_running_loop().time()
         self._asked.clear()
-        for way, table in self._listeners.items():
-            # A shard's channels may have moved apart meanwhile, so each is asked for by itself.
-            groups = [[name] for name in table] if way is SHARDED else [list(table)] if table else []
-            for names in groups:
-                self._ask(connection, way, names)
-        for (way, name), future in list(self._asked.items()):
+        self._giving_up.clear()
+        # Each name by itself, all in one write: a refusal then speaks of that name alone.
+        for way, groups in self._groups.items():
+            for name in groups:
+                self._ask(connection, (way, name))
+        for subscription, future in list(self._asked.items()):
             try:
                 await asyncio.shield(future)
             except (AnswerLost, NotSent):
                 return
             except redis.exceptions.ResponseError as error:
-                self._asked.pop((way, name), None)
-                _log.warning("subscription refused", channel=name.decode(errors="replace"), reason=str(error))
-                if way is SHARDED and self._on_moved is not None:
-                    self._on_moved(name)
+                if self._asked.get(subscription) is future:
+                    self._refused(subscription, error)
         if self._opened_before:
-            for listener in self._all():
+            for listener in self.all():
                 listener.note_gap()
         self._opened_before = True
         self._plan_ping(connection)
+
+    def _refused(self, subscription: Subscription, error: redis.exceptions.ResponseError) -> None:
+        """What was had before, or is being asked for just now, is not to be had on this connection."""
+        way, name = subscription
+        del self._asked[subscription]
+        if way is SHARDED and self._on_moved is not None and is_elsewhere(error):
+            self._on_moved(name)
+            return
+        _log.warning("subscription refused", channel=name.decode(errors="backslashreplace"), reason=str(error))
+        for listener in list(self._groups[way].get(name, ())):
+            listener.fail(error)
+            self.leave(listener)
 
     def _plan_ping(self, connection: Connection) -> None:
         if self._ping is not None:
@@ -251,8 +242,7 @@ class Hub:
 
     def _send_ping(self, connection: Connection) -> None:
         if connection.closed_because is None:
-            pong = connection.send(pack(("PING",)))
-            pong.add_done_callback(self._on_pong)
+            connection.send(pack(("PING",))).add_done_callback(self._on_pong)
             self._plan_ping(connection)
 
     def _on_pong(self, pong: "asyncio.Future[Reply]") -> None:
@@ -263,41 +253,59 @@ class Hub:
         self._heard_at = asyncio.get_running_loop().time()
         way = self._by_message.get(push[0])
         if way is None:
-            if push[0] == b"sunsubscribe" and push[1] in self._listeners[SHARDED] and self._on_moved is not None:
-                # Nobody here asked for it: the server says that the slot of this channel has moved away.
-                self._asked.pop((SHARDED, push[1]), None)
-                self._on_moved(push[1])
+            if push[0] == b"sunsubscribe":
+                self._on_shard_end(push[1])
             return
         if way is PATTERNS:
             name, message = push[1], Message(push[2], push[3], push[1])
         else:
             name, message = push[1], Message(push[1], push[2])
-        group = self._listeners[way].get(name)
-        if group is None:
-            return
-        for listener in list(group):
+        for listener in list(self._groups[way].get(name, ())):
             if not listener.deliver(message):
                 self.leave(listener)
 
+    def _on_shard_end(self, name: bytes) -> None:
+        if self._giving_up[name] > 0:
+            self._giving_up[name] -= 1
+            return
+        # Nobody here asked for it: the server says that the slot of this channel has moved away.
+        if self._asked.pop((SHARDED, name), None) is not None and self._on_moved is not None:
+            self._on_moved(name)
+
     async def aclose(self) -> None:
+        """Close the connection; every listener's iteration ends."""
         if self._ping is not None:
             self._ping.cancel()
-        for listener in self._all():
+        for listener in self.all():
             listener.close()
         await self._wire.aclose()
 
 
+def is_elsewhere(error: Exception) -> bool:
+    """Whether a refusal means that another node has the slot, or will in a moment."""
+    return isinstance(
+        error,
+        redis.exceptions.AskError | redis.exceptions.TryAgainError | redis.exceptions.ClusterDownError,
+    )
+
+
 def wanted(
-    channels: Iterable[bytes | str], patterns: Iterable[bytes | str], sharded: Iterable[bytes | str]
-) -> list[tuple[Way, bytes]]:
+    channels: Iterable[bytes | str | ChannelReference],
+    patterns: Iterable[bytes | str | GlobReference],
+    sharded: Iterable[bytes | str],
+    layout: Layout,
+) -> list[Subscription]:
     """What a listener asks for, as pairs of way and name."""
-    return [
-        (way, name.encode() if isinstance(name, str) else name)
-        for way, names in ((CHANNELS, channels), (PATTERNS, patterns), (SHARDED, sharded))
-        for name in names
+    declared = SHARDED if layout is Layout.TAGGED else CHANNELS
+    found = [
+        (CHANNELS, _raw(each)) if isinstance(each, bytes | str) else (declared, each.name(layout)) for each in channels
     ]
+    found += [(PATTERNS, _raw(each) if isinstance(each, bytes | str) else each.glob(layout)) for each in patterns]
+    found += [(SHARDED, _raw(each)) for each in sharded]
+    if not found:
+        raise Invalid("name at least one channel to listen to")
+    return list(dict.fromkeys(found))
 
 
-def _quiet(future: "asyncio.Future[None]") -> None:
-    """Keep the event loop from reporting an error that whoever needs it will see."""
-    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+def _raw(name: bytes | str) -> bytes:
+    return name.encode() if isinstance(name, str) else name
