@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -110,6 +111,45 @@ async def test_killed_server_is_restarted_with_its_data(directory: Path) -> None
             assert await valkey.get("k") == str(round).encode(), "the same client goes on"
         await valkey.aclose()
     assert counts.value("embedded_restarts") - before == 3
+
+
+@pytest.mark.parametrize("fsync", ["always", "everysec"])
+async def test_no_acknowledged_write_is_lost_when_the_server_is_killed(directory: Path, fsync: str) -> None:
+    async with EmbeddedServer.start(directory, EmbeddedSettings(fsync=fsync)) as server:
+        valkey = await connect(server.url)
+        acknowledged: set[int] = set()
+        unsure = 0
+        numbers = itertools.count()
+        over = asyncio.Event()
+
+        async def write() -> None:
+            nonlocal unsure
+            while not over.is_set():
+                number = next(numbers)
+                try:
+                    await valkey.set(f"k{number}", number)
+                    acknowledged.add(number)
+                except Unavailable:
+                    unsure += 1
+
+        async def kill() -> None:
+            for _ in range(4):
+                pid = server.pid
+                await asyncio.sleep(0.05)
+                os.kill(pid, signal.SIGKILL)
+                while server.pid == pid:
+                    await asyncio.sleep(0.005)
+            over.set()
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(kill())
+            for _ in range(20):
+                tasks.create_task(write())
+        stored = {int(key[1:]) for key in await valkey.keys("k*")}
+        await valkey.aclose()
+    assert len(acknowledged) > 100
+    assert 0 < unsure <= 4 * 20
+    assert acknowledged <= stored
 
 
 async def test_torn_tail_of_the_file_does_not_stop_the_start(directory: Path) -> None:

@@ -168,7 +168,7 @@ class ValkeyProcess:
             self._log_start = os.fstat(log.fileno()).st_size
             try:
                 self._guard = subprocess.Popen(  # noqa: S603 - our own interpreter, our own file
-                    [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), str(self._grace_seconds),
+                    [sys.executable or "python3", "-I", "-S", str(_GUARD), str(os.getpid()), str(self._grace_seconds),
                      self._doomed, str(config), str(binary), "-"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
