@@ -1,0 +1,5 @@
+"""The ``keystead`` command."""
+
+from keystead.cli.entry import main
+
+__all__ = ["main"]

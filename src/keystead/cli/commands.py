@@ -1,0 +1,52 @@
+"""The tree of commands. Each one's work lies in a module of its own and is imported when it runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keystead.cli import auditing, explaining, inventory, up
+
+program = typer.Typer(
+    name="keystead",
+    help="Every Valkey/Redis key declared once: documentation, live audits and a whole backend from it.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+keys = typer.Typer(help="What may exist in the keyspace, and what does.", no_args_is_help=True)
+program.add_typer(keys, name="keys")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"keystead {version('keystead')}")
+        raise typer.Exit
+
+
+@program.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Settings file (TOML).", show_default="keystead.toml, if it is there"),
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Settings come from flags, then the environment (KEYSTEAD_HTTP_PORT=8500), then the settings file."""
+    context.obj = config
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+program.command("up")(up.up)
+program.command("login-link")(up.login_link)
+keys.command("list")(inventory.list_keys)
+keys.command("show")(inventory.show)
+keys.command("docs")(inventory.docs)
+keys.command("explain")(explaining.explain)
+keys.command("audit")(auditing.audit)

@@ -1,0 +1,110 @@
+"""``keystead keys explain``: what one concrete key is."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keystead.cli.output import Format, FormatOption, fact_grid, human_bytes, human_seconds, write, write_json
+from keystead.cli.registries import RegistryOption, load_registry
+from keystead.cli.session import UrlOption, connected, run_settings, wait_for
+from keystead.errors import Corrupt, Invalid
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from keystead.operations import Explanation
+    from keystead.settings import Settings
+
+
+def explain(
+    context: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help=r"The key, as it is on the server; bytes as \xff.")],
+    url: UrlOption = None,
+    registry: RegistryOption = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Say what a key is: its declaration, value, TTL, memory, writers and readers.
+
+    A key that is not there is explained from its declaration alone. Leaves with 1 if the key is not declared or
+    breaks its declaration, and with 2 if its value does not decode.
+    """
+    settings = run_settings(context, valkey_url=url)
+    explanation = wait_for(_explain(settings, key, registry))
+    if format is Format.JSON:
+        write_json(explanation.as_dict())
+    else:
+        write(*_shown(explanation))
+    if explanation.problem is not None:
+        raise Corrupt(
+            f"the value of {explanation.key} does not decode as {explanation.pattern}: {explanation.problem}; "
+            "mend whoever wrote it, or delete the key",
+            key=explanation.key, declaration=explanation.pattern or "",
+        )
+    if explanation.findings or explanation.pattern is None:
+        raise typer.Exit(1)
+
+
+async def _explain(settings: "Settings", key: str, sources: list[str] | None) -> "Explanation":
+    from keystead.operations import explain, looks_like_pattern, read_key
+
+    async with connected(settings) as valkey:
+        explanation = await explain(valkey, load_registry(sources, valkey.layout), read_key(key))
+    if not explanation.exists and looks_like_pattern(key):
+        raise Invalid(f"{key} looks like a pattern, not a key; fill in its variables, or see the declaration with: "
+                      f"keystead keys show '{key}'")
+    return explanation
+
+
+def _shown(explanation: "Explanation") -> "tuple[RenderableType, RenderableType]":
+    from rich.text import Text
+
+    row = explanation.declaration or {}
+    there: tuple[str, object] = ("type", explanation.type)
+    if not explanation.exists and explanation.kind != "channel":
+        there = ("on the server", Text("no such key", style="yellow"))
+    facts: list[tuple[str, object]] = [
+        ("pattern", explanation.pattern or Text("not declared", style="yellow")),
+        ("purpose", explanation.purpose),
+        ("room", explanation.room),
+        ("arguments", ", ".join(f"{name} = {value}" for name, value in explanation.arguments.items())),
+        ("declared as", ", ".join(dict.fromkeys(str(row[name]) for name in ("type", "payload") if row.get(name)))),
+        there,
+        ("expires", _ttl(explanation)),
+        ("memory", None if explanation.memory_bytes is None else human_bytes(explanation.memory_bytes)),
+        ("length", _length(explanation)),
+        ("personal data", _joined(row.get("personal"))),
+        ("writers", ", ".join(explanation.writers)),
+        ("readers", ", ".join(explanation.readers)),
+        ("scripts", ", ".join(explanation.scripts)),
+        ("slot", explanation.slot),
+        ("value", explanation.note or _value(explanation)),
+    ]
+    facts += [("finding", Text(finding, style="red")) for finding in explanation.findings]
+    return Text(explanation.key, style="bold cyan"), fact_grid(facts)
+
+
+def _joined(names: object) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list | tuple) else ""
+
+
+def _ttl(explanation: "Explanation") -> str | None:
+    declared = (explanation.declaration or {}).get("ttl")
+    if not explanation.exists:
+        return f"declared: {declared}" if declared else None
+    now = "none" if explanation.ttl_seconds is None else f"{human_seconds(explanation.ttl_seconds)} left"
+    return f"{now} (declared: {declared})" if explanation.kind == "key" and declared else now
+
+
+def _length(explanation: "Explanation") -> str | None:
+    if explanation.length is None:
+        return None
+    unit = "bytes" if explanation.type == "string" else "elements"
+    return f"{explanation.length} {unit}" + (", of which the first are shown" if explanation.truncated else "")
+
+
+def _value(explanation: "Explanation") -> str | None:
+    if not explanation.exists:
+        return None
+    value = explanation.value
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

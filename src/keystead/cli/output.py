@@ -1,0 +1,112 @@
+"""What reaches the terminal: results on standard output, everything said about them on standard error.
+
+Colours appear only on a terminal and never under ``NO_COLOR``. Off a terminal nothing is wrapped or cut, so that
+``grep`` and ``awk`` see whole rows.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+_UNWRAPPED_COLUMNS = 10_000
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="Write a table for people or JSON for programs.", show_choices=True)
+]
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """A console on the standard stream as it is now."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else _UNWRAPPED_COLUMNS, highlight=False, emoji=False)
+
+
+def write(*parts: "RenderableType") -> None:
+    """Results on standard output; off a terminal without the spaces that fill a table's rows."""
+    screen = console()
+    if screen.is_terminal:
+        for part in parts:
+            screen.print(part)
+        return
+    with screen.capture() as captured:
+        for part in parts:
+            screen.print(part)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> "Table":
+    """An empty table in the house style; columns named in ``right`` hold numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def fact_grid(facts: Iterable[tuple[str, object]]) -> "Table":
+    """Names and what they are, one under the other; what is empty is left out. Texts are shown as they are."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", justify="right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        if value not in (None, "", (), {}):
+            grid.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    return grid
+
+
+def write_json(value: object) -> None:
+    """One JSON document on standard output, readable by any parser whatever the terminal's encoding."""
+    only_ascii = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=only_ascii) + "\n")
+
+
+def note(message: str) -> None:
+    """One line about the result, on standard error, so that it never mixes with the result."""
+    print(f"keystead: {message}", file=sys.stderr)
+
+
+def human_bytes(count: float) -> str:
+    """``1536`` as ``1.5 KiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def human_seconds(seconds: float) -> str:
+    """``90061`` as ``1 d 1 h``: the two largest units that matter."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    parts: list[str] = []
+    remaining = round(seconds)
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        amount, remaining = divmod(remaining, length)
+        if amount and len(parts) < 2:
+            parts.append(f"{amount} {unit}")
+        elif parts:
+            break
+    return " ".join(parts)

@@ -1,0 +1,45 @@
+"""What live commands share: settings of this run, and a connection that is closed again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from keystead.engine import Valkey
+    from keystead.settings import Settings
+
+T = TypeVar("T")
+
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", help="Server to look at.", show_default="setting valkey.url"),
+]
+
+
+def run_settings(context: typer.Context, **flags: object) -> "Settings":
+    """The settings of this run; ``flags`` are named ``valkey_url`` for ``valkey.url`` and win where they are given."""
+    from keystead.settings import load_settings
+
+    file: Path | None = context.find_root().obj
+    return load_settings({name.replace("_", ".", 1): value for name, value in flags.items()}, file=file)
+
+
+@asynccontextmanager
+async def connected(settings: "Settings") -> AsyncIterator["Valkey"]:
+    """A connection for the time of one command."""
+    from keystead.engine import connect
+
+    valkey = await connect(settings.valkey.url, settings=settings.valkey)
+    try:
+        yield valkey
+    finally:
+        await valkey.aclose()
+
+
+def wait_for(work: Coroutine[None, None, T]) -> T:
+    """Run one command's work on an event loop of its own."""
+    return asyncio.run(work)

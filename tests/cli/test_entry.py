@@ -1,0 +1,144 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from keystead.cli import entry
+
+from .command import environment, keystead
+from .old_server import old_server
+
+
+def test_version_is_quick_and_needs_nothing_heavy():
+    best = min(_seconds("--version") for _ in range(3))
+    assert best < 1.0, "a busy machine may double it, not more"
+    outcome = keystead("--version")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("keystead 0.")
+
+
+def _seconds(*arguments: str) -> float:
+    began = time.monotonic()
+    keystead(*arguments)
+    return time.monotonic() - began
+
+
+def test_help_imports_neither_the_engine_nor_the_web_server():
+    heavy = ("redis", "fastapi", "nicegui", "msgspec", "structlog")
+    code = ("import sys; from keystead.cli import main\ntry:\n main(['--help'])\nexcept SystemExit: pass\n"
+            f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment())
+    assert done.stderr.strip() == "[]"
+    assert "login-link" in done.stdout
+
+
+def test_no_command_shows_the_help():
+    outcome = keystead()
+    assert outcome.code == 0
+    assert "login-link" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["upp"], "upp"),
+        (["keys", "audit", "--speed", "7"], "--speed"),
+        (["keys", "audit", "--keys-per-second", "none"], "--keys-per-second"),
+        (["keys", "list", "--format", "yaml"], "yaml"),
+        (["keys", "show"], "PATTERN"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_points_to_the_help(arguments, says):
+    line = keystead(*arguments).refused()
+    assert says in line
+    assert "--help" in line
+
+
+def test_unknown_scheme_is_refused():
+    line = keystead("keys", "audit", "mysql://localhost").refused()
+    assert "mysql" in line and "valkey://" in line
+
+
+def test_address_without_scheme_is_refused():
+    assert "scheme" in keystead("keys", "audit", "localhost:6379").refused()
+
+
+def test_wrong_password_is_refused_without_repeating_it(valkey_server):
+    valkey_server.ensure_running()
+    valkey_server.call("ACL", "SETUSER", "clerk", "on", ">right", "~*", "+@all")
+    try:
+        line = keystead("keys", "audit", f"valkey://clerk:wrongword@127.0.0.1:{valkey_server.port}").refused()
+    finally:
+        valkey_server.call("ACL", "DELUSER", "clerk")
+    assert "clerk" in line and "password" in line
+    assert "wrongword" not in line
+
+
+def test_server_that_is_too_old_is_refused():
+    with old_server() as port:
+        line = keystead("keys", "audit", f"redis://127.0.0.1:{port}").refused()
+    assert "6.2.0" in line and "Redis 7" in line and "Valkey 8" in line
+
+
+def test_server_that_is_away_is_refused():
+    line = keystead("keys", "explain", "x", "--url", "valkey://127.0.0.1:1").refused()
+    assert "127.0.0.1:1" in line
+
+
+def test_server_refusal_is_one_line(valkey_server):
+    valkey_server.ensure_running()
+    valkey_server.call("ACL", "SETUSER", "blind", "on", ">word", "~*", "+ping", "+hello", "+dbsize", "+info")
+    try:
+        line = keystead("keys", "audit", f"valkey://blind:word@127.0.0.1:{valkey_server.port}").refused()
+    finally:
+        valkey_server.call("ACL", "DELUSER", "blind")
+    assert "refused" in line and "scan" in line.lower()
+
+
+def test_bad_setting_is_refused():
+    assert "KEYSTEAD_HTTP_PORT" in keystead("keys", "audit", KEYSTEAD_HTTP_PORT="many").refused()
+
+
+def test_settings_file_that_is_missing_is_refused(tmp_path):
+    assert "nowhere.toml" in keystead("--config", tmp_path / "nowhere.toml", "keys", "audit").refused()
+
+
+def test_reader_that_goes_away_ends_the_command_quietly():
+    with subprocess.Popen([sys.executable, "-m", "keystead.cli", "keys", "list"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=environment(PYTHONUNBUFFERED="1")) as process:
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert process.returncode == entry.READER_GONE
+    assert "Traceback" not in said and "Exception" not in said
+
+
+def test_interrupt_is_quiet(valkey_server):
+    valkey_server.ensure_running()
+    valkey_server.call("FLUSHALL")
+    valkey_server.call("DEBUG", "POPULATE", "20000")
+    with subprocess.Popen(
+        [sys.executable, "-m", "keystead.cli", "keys", "audit", valkey_server.url, "--keys-per-second", "500"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+    ) as process:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and b"name=keystead" not in valkey_server.call("CLIENT", "LIST"):
+            time.sleep(0.05)
+        time.sleep(0.2)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (entry.INTERRUPTED, b"", b"")
+
+
+def test_refusal_is_one_printable_line(capsys):
+    assert entry._refuse("two\nlines and \x1b[31mcolour") == entry.COULD_NOT
+    assert capsys.readouterr().err == "keystead: two lines and ?[31mcolour\n"
+
+
+def test_json_stays_valid_beside_notes():
+    outcome = keystead("keys", "list", "--format", "json")
+    assert outcome.code == 0
+    assert isinstance(json.loads(outcome.out), list)

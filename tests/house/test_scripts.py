@@ -1,0 +1,98 @@
+"""Every Lua script's header says what its body does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .source import scripts
+
+LONGEST_BODY_LINES = 60
+WHOLE = [path for path in scripts() if not path.name.startswith("_")]
+FRAGMENTS = [path for path in scripts() if path.name.startswith("_")]
+
+
+def split(path: Path) -> tuple[list[str], list[str]]:
+    """Header comments (without the first line) and body of a script, shared fragments joined in."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    start = 1
+    while start < len(lines) and lines[start].startswith("--") and not lines[start].startswith("-- include"):
+        start += 1
+    body: list[str] = []
+    for line in lines[start:]:
+        included = re.match(r"-- include (_\w+)\s*$", line)
+        body += (path.parent / f"{included[1]}.lua").read_text(encoding="utf-8").splitlines() if included else [line]
+    return lines[1:start], body
+
+
+def code(body: list[str]) -> str:
+    return "\n".join(re.sub(r"--.*", "", line) for line in body)
+
+
+def documented(header: list[str], table: str) -> set[int | str]:
+    """The numbers that the header gives to KEYS or ARGV; ``n`` stands for as many as come."""
+    found: set[int | str] = set()
+    for line in header:
+        if match := re.match(rf"-- {table}\[(\d+)(\.\.)?(\w+)?\]\s+\S+\s+\S+", line):
+            found.add(int(match[1]))
+            if match[2]:
+                found.add("…")
+    return found
+
+
+def used(source: str, table: str) -> set[int | str]:
+    found: set[int | str] = {int(number) for number in re.findall(rf"\b{table}\[(\d+)\]", source)}
+    if re.search(rf"\b{table}\[(?!\d+\])|#{table}\b|unpack\({table}|pairs\({table}", source):
+        found.add("…")
+    return found
+
+
+def test_there_are_scripts_to_check():
+    assert WHOLE
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name)
+def test_header_names_exactly_what_the_body_uses(path):
+    header, body = split(path)
+    source = code(body)
+    for table in ("KEYS", "ARGV"):
+        said, does = documented(header, table), used(source, table)
+        assert said - {"…"} == does - {"…"} or "…" in said, f"{table}: header {said}, body {does}"
+        assert ("…" in said) == ("…" in does), f"{table}: header and body disagree on a varying number"
+        numbers = sorted(number for number in said if isinstance(number, int))
+        assert numbers == list(range(1, len(numbers) + 1)), f"{table} must be numbered from 1 without gaps"
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name)
+def test_header_states_purpose_answer_and_cost(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "#!lua", "the server checks slots only for scripts that begin with #!lua"
+    header, _ = split(path)
+    assert re.match(rf"-- {path.stem}: \S", header[0]), "the first line says what the script is for"
+    assert sum(line.startswith("-- Returns  ") for line in header) == 1
+    cost = [line for line in header if line.startswith("-- Cost     ")]
+    assert len(cost) == 1
+    assert "O(" in cost[0]
+    assert re.search(r"Repeat: (safe|not safe)", " ".join(header)), "says whether a lost reply may be repeated"
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name)
+def test_body_is_short_and_takes_the_time_as_an_argument(path):
+    _, body = split(path)
+    assert len([line for line in body if line.strip()]) <= LONGEST_BODY_LINES
+    assert not re.search(r"['\"]TIME['\"]", code(body), re.IGNORECASE), "time comes in as ARGV"
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name)
+def test_every_command_names_its_key_by_a_local(path):
+    """A key reaches a command through KEYS or a template, never as text written into the script."""
+    _, body = split(path)
+    calls = re.findall(r"redis\.p?call\(\s*['\"]\w+['\"]\s*,\s*(['\"])", code(body))
+    assert not calls
+
+
+def test_every_fragment_is_included_by_a_script_beside_it():
+    for fragment in FRAGMENTS:
+        users = [path for path in fragment.parent.glob("*.lua")
+                 if f"-- include {fragment.stem}" in path.read_text(encoding="utf-8")]
+        assert users, f"{fragment.name} is included by nothing"
