@@ -222,7 +222,9 @@ def judge(declaration: Declaration, observed: Observed) -> tuple[Finding, ...]:
 def shown(raw_key: bytes) -> str:
     """A key as text; what is not UTF-8 or not printable appears as escapes."""
     name = raw_key.decode(errors="backslashreplace")
-    return name if name.isprintable() else name.encode("unicode_escape").decode()
+    if name.isprintable():
+        return name
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in name)
 
 
 def _finding(kind: FindingKind, observed: Observed, declaration: Declaration, says: str) -> Finding:

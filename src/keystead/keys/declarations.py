@@ -6,7 +6,7 @@ variables, in the order of the pattern or by name, and gives the reference that 
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypedDict, TypeVar, Unpack
+from typing import ClassVar, Generic, Required, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -41,7 +41,7 @@ StructType = type[R]
 class Facts(TypedDict, total=False):
     """What may be said of any declaration; see ``Declaration``."""
 
-    purpose: str
+    purpose: Required[str]
     ttl: Ttl
     writers: tuple[str, ...]
     readers: tuple[str, ...]
@@ -61,7 +61,7 @@ class StringKey(ValueSampling, Declaration, Generic[T]):
 
     def __init__(self, keyspace: Keyspace, pattern: str, of: Of[T], **facts: Unpack[Facts]) -> None:
         self.codec: Codec[T] = codec_of(of)
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     def at(self, *variables: Value, **named: Value) -> StringRef[T]:
         return StringRef(self, self.template.bind(variables, named))
@@ -78,7 +78,7 @@ class IntegerKey(ValueSampling, Declaration):
 
     def __init__(self, keyspace: Keyspace, pattern: str, **facts: Unpack[Facts]) -> None:
         self.codec: Codec[int] = INTEGER
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     def at(self, *variables: Value, **named: Value) -> IntegerRef:
         return IntegerRef(self, self.template.bind(variables, named))
@@ -94,7 +94,7 @@ class FlagKey(Declaration):
     server_type = "string"
 
     def __init__(self, keyspace: Keyspace, pattern: str, **facts: Unpack[Facts]) -> None:
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     def at(self, *variables: Value, **named: Value) -> FlagRef:
         return FlagRef(self, self.template.bind(variables, named))
@@ -119,10 +119,9 @@ class LockKey(Declaration):
 
     def __init__(self, keyspace: Keyspace, pattern: str, lock: LockKind, **facts: Unpack[Facts]) -> None:
         self.lock = lock
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
-        if lock is not LockKind.SMART and isinstance(self.ttl, NoTtl):
-            keyspace.declarations.remove(self)
-            raise DeclarationError(f"{self.pattern}: a {lock.name.lower()} lock needs an expiry, or nobody frees it")
+        if lock is not LockKind.SMART and isinstance(facts.get("ttl", NO_TTL), NoTtl):
+            raise DeclarationError(f"{pattern}: a {lock.name.lower()} lock needs an expiry, or nobody frees it")
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
@@ -143,12 +142,15 @@ class RecordKey(RecordSampling, Declaration, Generic[R]):
 
     def __init__(self, keyspace: Keyspace, pattern: str, of: StructType[R], **facts: Unpack[Facts]) -> None:
         self.record: RecordCodec[R] = RecordCodec(of)
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
         fields = ", ".join(f"{name} {what}" for name, what in self.record.field_payloads().items())
         return f"{self.record.name} ({fields})"
+
+    def payload_fields(self) -> frozenset[str] | None:
+        return frozenset(self.record.field_names)
 
     def at(self, *variables: Value, **named: Value) -> RecordRef[R]:
         return RecordRef(self, self.template.bind(variables, named))
@@ -170,7 +172,7 @@ class MapKey(MapSampling, Declaration, Generic[T]):
         self.codec: Codec[T] = codec_of(of)
         self._fields = tuple(Template(field) for field in fields)
         self._plain_fields = frozenset(field.spelling for field in self._fields if not field.names)
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def field_patterns(self) -> tuple[str, ...]:
@@ -198,7 +200,7 @@ class ListKey(ElementsSampling, Declaration, Generic[T]):
 
     def __init__(self, keyspace: Keyspace, pattern: str, of: Of[T], **facts: Unpack[Facts]) -> None:
         self.codec: Codec[T] = codec_of(of)
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     def at(self, *variables: Value, **named: Value) -> ListRef[T]:
         return ListRef(self, self.template.bind(variables, named))
@@ -218,7 +220,7 @@ class SetKey(SetSampling, Declaration, Generic[T]):
     ) -> None:
         self.codec: Codec[T] = codec_of(of)
         self.member = member
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
@@ -243,7 +245,7 @@ class SortedSetKey(ScoredSampling, Declaration, Generic[T]):
     ) -> None:
         self.codec: Codec[T] = codec_of(of)
         self.member, self.score = member, score
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
@@ -267,12 +269,15 @@ class StreamKey(StreamSampling, Declaration, Generic[R]):
     ) -> None:
         self.record: RecordCodec[R] = RecordCodec(of)
         self.most_items = most_items
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
         kept = "all are kept" if self.most_items is None else f"about {self.most_items} are kept"
         return f"entries: {self.record.name}; {kept}"
+
+    def payload_fields(self) -> frozenset[str] | None:
+        return frozenset(self.record.field_names)
 
     def at(self, *variables: Value, **named: Value) -> StreamRef[R]:
         return StreamRef(self, self.template.bind(variables, named))
@@ -292,7 +297,7 @@ class GeoKey(ScoredSampling, Declaration, Generic[T]):
     ) -> None:
         self.codec: Codec[T] = codec_of(of)
         self.member = member
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     @property
     def payload(self) -> str:
@@ -314,7 +319,7 @@ class Channel(Declaration, Generic[T]):
     def __init__(self, keyspace: Keyspace, pattern: str, of: Of[T], **facts: Unpack[Facts]) -> None:
         self.codec: Codec[T] = codec_of(of)
         _refuse_ttl(pattern, facts)
-        super().__init__(keyspace, pattern, **_complete(pattern, facts))
+        super().__init__(keyspace, pattern, **facts)
 
     def at(self, *variables: Value, **named: Value) -> ChannelRef[T]:
         return ChannelRef(self, self.template.bind(variables, named))
@@ -338,7 +343,7 @@ class ChannelPattern(Declaration, Generic[T]):
             raise DeclarationError(f"{glob}: a channel pattern is a glob with a *, without placeholders")
         self.codec: Codec[T] = codec_of(of)
         _refuse_ttl(glob, facts)
-        super().__init__(keyspace, glob, **_complete(glob, facts))
+        super().__init__(keyspace, glob, **facts)
 
     def glob(self, layout: Layout) -> bytes:
         """What to give PSUBSCRIBE."""
@@ -358,15 +363,9 @@ class OpaqueNamespace(Declaration):
             raise DeclarationError(f"{pattern!r}: an opaque namespace is a prefix and a star, such as 'asynq:*'")
         _refuse_ttl(pattern, facts)
         self.prefix = pattern[:-1].encode()
-        super().__init__(keyspace, pattern.replace("{", "").replace("}", ""), **_complete(pattern, facts))
+        super().__init__(keyspace, pattern.replace("{", "").replace("}", ""), **facts)
         self.pattern = pattern
         self.tag = FixedTag("")
-
-
-def _complete(pattern: str, facts: Facts) -> Any:
-    if not facts.get("purpose"):
-        raise DeclarationError(f"{pattern}: say its purpose")
-    return facts
 
 
 def _refuse_ttl(pattern: str, facts: Facts) -> None:

@@ -29,6 +29,8 @@ _WITHIN: Final = re.compile(
     rf"({UUID_KIND.expression})|(?<![0-9A-Za-z])([0-9a-f]{{16,}})(?![0-9A-Za-z])|(?<=[_./@#|-])([0-9]+)(?![0-9A-Za-z])"
     r"|([0-9]{4,})"
 )
+_LONGEST_NAME: Final = 1000
+_LONGEST_ADDRESS: Final = 9
 _INNER: Final = ("{uuid}", "{hex}", "{int}", "{int}")
 
 
@@ -79,7 +81,7 @@ class Inference:
 
     def add(self, raw_key: bytes, *, type: str = "", ttl_seconds: float | None = None, memory_bytes: int = 0) -> None:
         """Count one name."""
-        name = raw_key.decode(errors="backslashreplace")
+        name = raw_key[:_LONGEST_NAME].decode(errors="backslashreplace")
         node = self._root
         segments = _classes(name)
         for depth, segment in enumerate(segments):
@@ -191,7 +193,7 @@ def _classes(name: str) -> list[str]:
     """The segments of a name, each a literal word or a pattern; an IPv6 address is one segment."""
     segments = name.split(":")
     if len(segments) > 3:
-        for start in range(len(segments) - 2):
+        for start in range(max(0, len(segments) - _LONGEST_ADDRESS), len(segments) - 2):
             tail = ":".join(segments[start:])
             if IP.accepts(tail):
                 return [*map(_class, segments[:start]), "{ip}"]
@@ -199,6 +201,8 @@ def _classes(name: str) -> list[str]:
 
 
 def _class(segment: str) -> str:
+    if len(segment) < 16 and segment.isalpha():
+        return segment
     for name, expression in _CLASSES:
         if expression.fullmatch(segment):
             return name

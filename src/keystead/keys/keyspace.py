@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Union
 
+import msgspec
+
 from keystead.errors import DeclarationError
 from keystead.keys.codecs import Codec
 from keystead.keys.executor import Command, Reply
 from keystead.keys.layout import Layout
 from keystead.keys.tags import Tag, tag_of
 from keystead.keys.template import Template
-from keystead.keys.ttl import NO_TTL, Ttl
+from keystead.keys.ttl import NO_TTL, Ttl, Until
 from keystead.keys.variables import Kind, Value
 
 if TYPE_CHECKING:
@@ -139,6 +141,13 @@ class Declaration:
         """What the value is, in words; empty where the type alone says it."""
         return "" if self.codec is None else self.codec.name
 
+    def payload_fields(self) -> frozenset[str] | None:
+        """The fields that a value has, where its type says so."""
+        of = getattr(self.codec, "of", None)
+        if isinstance(of, type) and issubclass(of, msgspec.Struct):
+            return frozenset(field.encode_name for field in msgspec.structs.fields(of))
+        return None
+
     def reference(self, arguments: Mapping[str, str]) -> "Reference":
         """The same as ``at`` with named arguments, for code that does not know the type."""
         raise DeclarationError(f"{self.pattern} is {self.type} and has no keys of its own to name")
@@ -175,6 +184,9 @@ class Declaration:
                 raise DeclarationError(f"{self.pattern}: personal= names {', '.join(unknown)}, not in the pattern")
             if not self.personal.variables and not self.personal.fields:
                 raise DeclarationError(f"{self.pattern}: personal= names nothing; use True for data without a name")
+            self._check_fields("personal=", self.personal.fields)
+        if isinstance(self.ttl, Until) and self.ttl.field is not None:
+            self._check_fields("ttl=", (self.ttl.field,))
         if self.pairs_with is not None:
             pair = self.pairs_with
             missing = [name for name in pair.record.template.names if name not in (*self.template.names, pair.by)]
@@ -183,6 +195,13 @@ class Declaration:
                     f"{self.pattern}: pairs with {pair.record.pattern}, but cannot fill "
                     f"{', '.join(missing) or pair.by}"
                 )
+
+    def _check_fields(self, where: str, fields: tuple[str, ...]) -> None:
+        """Refuse fields that the payload does not have; ``user.email`` is a field within a field."""
+        known = self.payload_fields()
+        unknown = [] if known is None else [field for field in fields if field.partition(".")[0] not in known]
+        if unknown:
+            raise DeclarationError(f"{self.pattern}: {where} names {', '.join(unknown)}, not a field of the payload")
 
 
 def _names(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Registry:
         opaque = [d for d in self.declarations if isinstance(d, OpaqueNamespace)]
         _refuse_equal(opaque)
         self._opaque = sorted(opaque, key=lambda d: -len(d.prefix))
+        self._tagged = layout is Layout.TAGGED
 
     def __iter__(self) -> Iterator[Declaration]:
         return iter(self.declarations)
@@ -57,7 +58,10 @@ class Registry:
 
     def resolve(self, raw_key: bytes) -> Match | None:
         """What a key on the server is; None if nothing declares it. Takes any bytes."""
-        return self._resolve(self._keys, raw_key) or self._opaque_match(raw_key)
+        match = self._resolve(self._keys, raw_key)
+        if match is None and self._opaque:
+            return self._opaque_match(raw_key)
+        return match
 
     def resolve_channel(self, raw_channel: bytes) -> Match | None:
         """What a channel is; a channel pattern answers only for channels that nothing else declares."""
@@ -93,9 +97,9 @@ class Registry:
             text = raw.decode()
         except UnicodeDecodeError:
             return None
-        if self.layout is Layout.PLAIN:
+        if not self._tagged:
             found = resolver.resolve(text)
-            return None if found is None else Match(*found)
+            return None if found is None else Match(found[0], found[1])
         if not text.startswith("{"):
             return None
         tag, brace, name = text[1:].partition("}")

@@ -34,17 +34,30 @@ class _Leaf(Generic[Owner]):
 
 
 class _Node(Generic[Owner]):
-    """What may follow at one place of a key; ``only_literals`` spares the search for anything else."""
+    """What may follow at one place of a key.
 
-    __slots__ = ("leaf", "literals", "mixtures", "only_literals", "singles", "tails")
+    ``only_literals`` and ``single`` mark the two most frequent cases: nothing but literals, and beside the literals
+    nothing but one variable. There the search goes straight on.
+    """
+
+    __slots__ = ("leaf", "literals", "mixtures", "only_literals", "single", "singles", "tails")
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node[Owner]] = {}
         self.mixtures: list[tuple[Segment, _Groups, _Node[Owner]]] = []
-        self.singles: list[tuple[Kind, Callable[[str], bool], _Node[Owner]]] = []
+        self.singles: list[tuple[Kind, Callable[[str], object], _Node[Owner]]] = []
         self.tails: list[tuple[_Groups, _Leaf[Owner]]] = []
         self.leaf: _Leaf[Owner] | None = None
         self.only_literals = True
+        self.single: tuple[Callable[[str], object], _Node[Owner]] | None = None
+
+    def settle(self) -> None:
+        """Note which case this is, once everything is planted."""
+        self.only_literals = not (self.mixtures or self.singles or self.tails)
+        if len(self.singles) == 1 and not self.mixtures and not self.tails:
+            self.single = self.singles[0][1:]
+        for child in (*self.literals.values(), *(entry[2] for entry in (*self.mixtures, *self.singles))):
+            child.settle()
 
 
 class Resolver(Generic[Owner]):
@@ -58,6 +71,7 @@ class Resolver(Generic[Owner]):
         for leaf in leaves:
             if leaf.names:
                 _plant(self._root, leaf)
+        self._root.settle()
         for winner, loser, example in contests:
             found = self.resolve(example)
             spans = any(variable.spans_colons for variable in (*winner.template.variables, *loser.template.variables))
@@ -80,15 +94,18 @@ class Resolver(Generic[Owner]):
                 arguments = other.template.match(text)
                 if arguments is not None:
                     return other.owner, arguments
-        return leaf.owner, dict(zip(leaf.names, captured, strict=False))
+        if len(captured) == 1:
+            return leaf.owner, {leaf.names[0]: captured[0]}
+        return leaf.owner, dict(zip(leaf.names, captured, strict=True))
 
 
 def _walk(node: _Node[Owner], segments: list[str], at: int, captured: list[str]) -> _Leaf[Owner] | None:
-    """The leaf for the segments from ``at`` on; ``captured`` then holds the values of its variables, in order."""
+    """The leaf for the segments from ``at`` on; ``captured`` then holds the values of its variables, in order.
+
+    Where it finds nothing, it may leave values in ``captured`` for the caller to remove.
+    """
     end = len(segments)
-    while True:
-        if at == end:
-            return node.leaf
+    while at < end:
         segment = segments[at]
         following = node.literals.get(segment)
         if node.only_literals:
@@ -98,40 +115,53 @@ def _walk(node: _Node[Owner], segments: list[str], at: int, captured: list[str])
             at += 1
             continue
         if following is not None:
+            depth = len(captured)
             leaf = _walk(following, segments, at + 1, captured)
             if leaf is not None:
                 return leaf
-        depth = len(captured)
-        for _, groups, child in node.mixtures:
-            values = groups(segment)
+            del captured[depth:]
+        if node.single is None:
+            return _walk_on(node, segments, at, captured)
+        accepts, node = node.single
+        if not accepts(segment):
+            return None
+        captured.append(segment)
+        at += 1
+    return node.leaf
+
+
+def _walk_on(node: _Node[Owner], segments: list[str], at: int, captured: list[str]) -> _Leaf[Owner] | None:
+    """The same where several alternatives to a literal must be tried."""
+    segment, depth = segments[at], len(captured)
+    for _, groups, child in node.mixtures:
+        values = groups(segment)
+        if values is not None:
+            captured += values
+            leaf = _walk(child, segments, at + 1, captured)
+            if leaf is not None:
+                return leaf
+            del captured[depth:]
+    for _, accepts, child in node.singles:
+        if accepts(segment):
+            captured.append(segment)
+            leaf = _walk(child, segments, at + 1, captured)
+            if leaf is not None:
+                return leaf
+            del captured[depth:]
+    if node.tails:
+        text = ":".join(segments[at:])
+        for groups, leaf in node.tails:
+            values = groups(text)
             if values is not None:
                 captured += values
-                leaf = _walk(child, segments, at + 1, captured)
-                if leaf is not None:
-                    return leaf
-                del captured[depth:]
-        for _, accepts, child in node.singles:
-            if accepts(segment):
-                captured.append(segment)
-                leaf = child.leaf if at + 1 == end else _walk(child, segments, at + 1, captured)
-                if leaf is not None:
-                    return leaf
-                del captured[depth:]
-        if node.tails:
-            text = ":".join(segments[at:])
-            for groups, leaf in node.tails:
-                values = groups(text)
-                if values is not None:
-                    captured += values
-                    return leaf
-        return None
+                return leaf
+    return None
 
 
 def _plant(node: _Node[Owner], leaf: _Leaf[Owner]) -> None:
     segments = leaf.template.segments
     for index, segment in enumerate(segments):
         if segment.spans_colons:
-            node.only_literals = False
             node.tails.append((_groups(segments[index:]), leaf))
             return
         node = _child(node, segment)
@@ -142,7 +172,6 @@ def _child(node: _Node[Owner], segment: Segment) -> _Node[Owner]:
     """The node behind one segment, made if it is not there yet."""
     if segment.literal is not None:
         return node.literals.setdefault(segment.literal, _Node())
-    node.only_literals = False
     only = segment.only
     if only is None:
         for known, _, child in node.mixtures:
@@ -157,7 +186,7 @@ def _child(node: _Node[Owner], segment: Segment) -> _Node[Owner]:
             return child
     child = _Node()
     # What lies between two colons cannot hold one, so a word only has to be there.
-    node.singles.append((only.kind, bool if only.kind is WORD else only.kind.accepts, child))
+    node.singles.append((only.kind, bool if only.kind is WORD else only.kind.recogniser(), child))
     node.singles.sort(key=lambda entry: not isinstance(entry[0], OneOf))
     return child
 

@@ -15,6 +15,7 @@ from keystead.keys.executor import Argument, Command
 # The server's remaining time is rounded, and a clock may differ a little from ours.
 _SLACK_SECONDS: Final = 1.5
 _LONGEST_SECONDS: Final = 10 * 366 * 86400
+_LATEST_UNIX_SECONDS: Final = 100_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ def lasting(seconds: float) -> Moment:
 
 
 def at_instant(unix_seconds: float) -> Moment:
-    if not math.isfinite(unix_seconds) or unix_seconds <= 0:
+    # Beyond the upper bound someone has counted in milliseconds.
+    if not 0 < unix_seconds < _LATEST_UNIX_SECONDS:
         raise DeclarationError(f"an expiry must be a unix time in seconds, got {unix_seconds!r}")
     return Moment(math.ceil(unix_seconds * 1000), absolute=True)
 
