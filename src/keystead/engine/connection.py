@@ -89,8 +89,8 @@ class Connection(asyncio.Protocol):
         self._room: deque[tuple[asyncio.Future[None], int]] = deque()
         self._granted_bytes = 0  # room given to callers who have not sent yet
         self._heard_at = loop.time()
-        self._taken_bytes = 0  # by the kernel, when we last looked
-        self._taken_at = self._heard_at
+        self._backlog_bytes = 0  # what the kernel had not taken, and what it had, when we last looked
+        self._taken_bytes = 0
         self._watchdog: asyncio.TimerHandle | None = None
         self._reader = hiredis.Reader(
             protocolError=ConnectionResetError,
@@ -289,17 +289,14 @@ class Connection(asyncio.Protocol):
         if self.closed_because is not None or self._transport is None:
             return
         now = self._loop.time()
-        taken = self.bytes_sent - self._transport.get_write_buffer_size()
-        if taken > self._taken_bytes:
-            # A big value on its way out is a sign of life: the peer takes it.
-            self._taken_bytes = taken
-            self._taken_at = now
+        backlog = self._transport.get_write_buffer_size()
+        if self._backlog_bytes and self.bytes_sent - backlog > self._taken_bytes:
+            # The kernel's buffer was full and has room again: the peer takes what we send, and so is alive.
+            self._heard_at = now
+        self._backlog_bytes, self._taken_bytes = backlog, self.bytes_sent - backlog
         patience = self._timeout_seconds / 4
         if self._writes:
-            moved_at = max(self._writes[0][2], self._heard_at)
-            if self._transport.get_write_buffer_size():
-                moved_at = max(moved_at, self._taken_at)
-            left = moved_at + self._timeout_seconds - now
+            left = max(self._writes[0][2], self._heard_at) + self._timeout_seconds - now
             if left <= 0:
                 self.abort(f"no answer for {self._timeout_seconds:g} s")
                 return

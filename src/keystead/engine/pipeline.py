@@ -251,7 +251,8 @@ class Pipeline(RedisPipeline):
             if isinstance(reply, redis.exceptions.ResponseError) and EMPTY_RESPONSE in options:
                 reply = options[EMPTY_RESPONSE]
             elif isinstance(reply, Exception):
-                self.annotate_exception(reply, index + 1, args)
+                if first_error is None and raise_on_error:
+                    self.annotate_exception(reply, index + 1, args)
                 first_error = first_error or reply
             else:
                 callback = self.response_callbacks.get(args[0])
