@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from keystead.testing.server import LocalServer, free_ports
 
 
@@ -38,16 +40,22 @@ def test_further_options_win() -> None:
     assert not server.process.directory.exists()
 
 
-def test_killed_test_process_leaves_neither_server_nor_directory() -> None:
+@pytest.mark.parametrize("end", ["killed", "forgot to stop it"])
+def test_process_that_is_gone_leaves_neither_server_nor_directory(end: str) -> None:
     program = (
-        "from keystead.testing.server import LocalServer; import time\n"
-        "s = LocalServer(); s.start(); print(s.process.pid, s.process.directory, flush=True); time.sleep(60)"
+        "from keystead.testing.server import LocalServer\n"
+        "s = LocalServer(); s.start(); print(s.process.pid, s.process.directory, flush=True); input()"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
+        assert owner.stdin is not None
         pid, directory = owner.stdout.readline().split()
         assert _is_alive(int(pid))
-        owner.send_signal(signal.SIGKILL)
+        if end == "killed":
+            owner.send_signal(signal.SIGKILL)
+        else:
+            owner.stdin.write("\n")
     deadline = time.monotonic() + 3
     while (_is_alive(int(pid)) or Path(directory).exists()) and time.monotonic() < deadline:
         time.sleep(0.01)

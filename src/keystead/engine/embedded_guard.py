@@ -5,8 +5,8 @@ Arguments: the owner's process id, the seconds a server may take to stop, a dire
 (or an empty string), the server's configuration file, then its command line, which reads the configuration from
 standard input: given by name, a path with a star or question mark would be taken for a search.
 
-Our own standard input is a pipe that only the owner can write to: its end means stop. The first line on standard
-output is the server's process id; the exit code is the server's.
+Our own standard input is a pipe that only the owner can write to: a byte means stop, its end that the owner is gone.
+The first line on standard output is the server's process id; the exit code is the server's.
 """
 
 import contextlib
@@ -31,17 +31,20 @@ def main(arguments: list[str]) -> int:
     for number in _SIGNALS:
         signal.signal(number, _note)
     server = _start(config, arguments[4:])
-    os.write(1, b"%d\n" % server)
+    with contextlib.suppress(BrokenPipeError):  # the owner is gone already; the loop will see
+        os.write(1, b"%d\n" % server)
 
     # The pipe ends with the owner, but a child the owner forked may still hold it; the parent id tells in that case.
-    while not _ended(server) and os.getppid() == owner:
+    owner_is_gone = False
+    while not _ended(server):
         ready, _, _ = select.select([0, wake_reader], [], [], _LOOK_SECONDS)
         if wake_reader in ready and signal.SIGTERM in os.read(wake_reader, 64):
             break
-        if 0 in ready and not os.read(0, 64):
+        if 0 in ready or os.getppid() != owner:
+            owner_is_gone = os.getppid() != owner or not os.read(0, 1)
             break
     code = _stop(server, grace_seconds)
-    if doomed and os.getppid() != owner:
+    if doomed and owner_is_gone:
         import shutil  # rarely needed, and not small
 
         shutil.rmtree(doomed, ignore_errors=True)

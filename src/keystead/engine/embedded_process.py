@@ -233,7 +233,8 @@ class ValkeyProcess:
             return
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
-            self._guard.stdin.close()
+            self._guard.stdin.write(b"s")
+            self._guard.stdin.flush()
         self._guard.wait()
         self._close()
 
