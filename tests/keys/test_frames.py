@@ -118,6 +118,11 @@ def test_a_number_that_does_not_fit_is_refused(numbers: Numbers) -> None:
         NUMBERS.encode(numbers)
 
 
+def test_a_part_that_would_be_lost_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="value has no place"):
+        CHANGE.encode(Change(0, "u", b"lost"))
+
+
 def test_a_frame_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(DeclarationError, match="u12"):
         Integer("a", "u12")

@@ -11,10 +11,9 @@ from keystead.keys.audit import (
     PatternUse,
     judge,
 )
+from keystead.keys.channels import Channel, ChannelPattern, OpaqueNamespace
 from keystead.keys.codecs import FLOAT, INTEGER, RAW, TEXT, Codec, Gzip, JsonCodec, Undecodable, Zstd, codec_of
 from keystead.keys.declarations import (
-    Channel,
-    ChannelPattern,
     FlagKey,
     GeoKey,
     IntegerKey,
@@ -22,7 +21,6 @@ from keystead.keys.declarations import (
     LockKey,
     LockKind,
     MapKey,
-    OpaqueNamespace,
     RecordKey,
     SetKey,
     SortedSetKey,

@@ -6,18 +6,17 @@ variables, in the order of the pattern or by name, and gives the reference that 
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar, Generic, Required, TypedDict, TypeVar, Unpack
+from typing import Generic, TypeVar, Unpack
 
 import msgspec
 
 from keystead.errors import DeclarationError
 from keystead.keys.codecs import INTEGER, Codec, Of, codec_of
-from keystead.keys.keyspace import DeadLetter, Declaration, Keyspace, Pair, Personal
-from keystead.keys.layout import Layout
+from keystead.keys.keyspace import Declaration, Facts, Keyspace
 from keystead.keys.records import RecordCodec
 from keystead.keys.references_collections import ListRef, SetRef, SortedSetRef
 from keystead.keys.references_hashes import MapRef, RecordRef
-from keystead.keys.references_streams import ChannelRef, GeoRef, StreamRef
+from keystead.keys.references_streams import GeoRef, StreamRef
 from keystead.keys.references_values import FlagRef, IntegerRef, LockRef, StringRef
 from keystead.keys.sampling import (
     ElementsSampling,
@@ -28,29 +27,13 @@ from keystead.keys.sampling import (
     StreamSampling,
     ValueSampling,
 )
-from keystead.keys.tags import FixedTag, Tag
 from keystead.keys.template import Template
-from keystead.keys.ttl import NO_TTL, NoTtl, Ttl
-from keystead.keys.variables import CONTROL, Kind, Value
+from keystead.keys.ttl import NO_TTL, NoTtl
+from keystead.keys.variables import Value
 
 T = TypeVar("T")
 R = TypeVar("R", bound=msgspec.Struct)
 StructType = type[R]
-
-
-class Facts(TypedDict, total=False):
-    """What may be said of any declaration; see ``Declaration``."""
-
-    purpose: Required[str]
-    ttl: Ttl
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
-    scripts: tuple[str, ...]
-    tag: str | Tag | None
-    kinds: Mapping[str, Kind] | None
-    dead_letter: DeadLetter
-    pairs_with: Pair | Declaration | None
 
 
 class StringKey(ValueSampling, Declaration, Generic[T]):
@@ -308,66 +291,3 @@ class GeoKey(ScoredSampling, Declaration, Generic[T]):
 
     def reference(self, arguments: Mapping[str, str]) -> GeoRef[T]:
         return self.at(**arguments)
-
-
-class Channel(Declaration, Generic[T]):
-    """A channel whose messages are of one type."""
-
-    kind = "channel"
-    type = "channel"
-
-    def __init__(self, keyspace: Keyspace, pattern: str, of: Of[T], **facts: Unpack[Facts]) -> None:
-        self.codec: Codec[T] = codec_of(of)
-        _refuse_ttl(pattern, facts)
-        super().__init__(keyspace, pattern, **facts)
-
-    def at(self, *variables: Value, **named: Value) -> ChannelRef[T]:
-        return ChannelRef(self, self.template.bind(variables, named))
-
-    def reference(self, arguments: Mapping[str, str]) -> ChannelRef[T]:
-        return self.at(**arguments)
-
-
-class ChannelPattern(Declaration, Generic[T]):
-    """A subscription to every channel that fits a glob such as ``chat:event:*``.
-
-    It names listeners, not messages of its own. Sharded channels know no globs, so the tagged layout has no name
-    for it.
-    """
-
-    kind: ClassVar[str] = "channel"
-    type = "channel pattern"
-
-    def __init__(self, keyspace: Keyspace, glob: str, of: Of[T], **facts: Unpack[Facts]) -> None:
-        if "*" not in glob or "{" in glob:
-            raise DeclarationError(f"{glob}: a channel pattern is a glob with a *, without placeholders")
-        self.codec: Codec[T] = codec_of(of)
-        _refuse_ttl(glob, facts)
-        super().__init__(keyspace, glob, **facts)
-
-    def glob(self, layout: Layout) -> bytes:
-        """What to give PSUBSCRIBE."""
-        if layout is Layout.TAGGED:
-            raise DeclarationError(f"{self.pattern}: sharded channels cannot be subscribed by pattern; name each one")
-        return self.pattern.encode()
-
-
-class OpaqueNamespace(Declaration):
-    """Keys that belong to another program, such as ``asynq:*``: known, never judged, the same in both layouts."""
-
-    kind = "opaque"
-    type = "opaque"
-
-    def __init__(self, keyspace: Keyspace, pattern: str, **facts: Unpack[Facts]) -> None:
-        if not pattern.endswith("*") or len(pattern) < 2 or "*" in pattern[:-1] or CONTROL.search(pattern):
-            raise DeclarationError(f"{pattern!r}: an opaque namespace is a prefix and a star, such as 'asynq:*'")
-        _refuse_ttl(pattern, facts)
-        self.prefix = pattern[:-1].encode()
-        super().__init__(keyspace, pattern.replace("{", "").replace("}", ""), **facts)
-        self.pattern = pattern
-        self.tag = FixedTag("")
-
-
-def _refuse_ttl(pattern: str, facts: Facts) -> None:
-    if facts.get("ttl", NO_TTL) is not NO_TTL:
-        raise DeclarationError(f"{pattern}: only keys expire, so it takes no ttl")

@@ -110,6 +110,8 @@ class Frame(Generic[T]):
             before[part.name] = held = getattr(value, part.name)
             if part.when is None or part.when(before):
                 raw.append(part.write(held))
+            elif held is not None:
+                raise DeclarationError(f"frame part {part.name} has no place beside the parts before it; leave it None")
         return b"".join(raw)
 
     def decode(self, raw: bytes, /) -> T:
@@ -122,7 +124,10 @@ class Frame(Generic[T]):
             found[part.name], at = part.read(raw, at)
         if at < len(raw) and self.trailing is Trailing.REFUSED:
             raise Undecodable(f"{len(raw) - at} bytes after the end of the frame", at)
-        return self.of(**found)
+        try:
+            return self.of(**found)
+        except (TypeError, ValueError) as error:
+            raise Undecodable(f"the parts do not fit together ({type(error).__name__})") from None
 
 
 def _width(name: str, width: str) -> int:

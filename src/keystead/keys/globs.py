@@ -2,7 +2,7 @@
 
 import re
 
-from keystead.keys.declarations import OpaqueNamespace
+from keystead.keys.channels import OpaqueNamespace
 from keystead.keys.keyspace import Declaration
 from keystead.keys.layout import Layout
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Required, TypedDict, Union
 
 import msgspec
 
@@ -89,6 +89,21 @@ class Pair:
         names = self.record.template.names
         given = {name: arguments[name] for name in names if name in arguments and name != self.by}
         return self.record.reference({**given, self.by: member})
+
+
+class Facts(TypedDict, total=False):
+    """What may be said of any declaration; see ``Declaration``."""
+
+    purpose: Required[str]
+    ttl: Ttl
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+    personal: Personal | bool
+    scripts: tuple[str, ...]
+    tag: str | Tag | None
+    kinds: Mapping[str, Kind] | None
+    dead_letter: DeadLetter
+    pairs_with: "Pair | Declaration | None"
 
 
 class Declaration:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from keystead.errors import Ambiguous, DeclarationError
-from keystead.keys.declarations import ChannelPattern, OpaqueNamespace
+from keystead.keys.channels import ChannelPattern, OpaqueNamespace
 from keystead.keys.keyspace import Declaration, Keyspace
 from keystead.keys.layout import Layout
 from keystead.keys.references import Reference
