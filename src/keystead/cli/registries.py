@@ -2,13 +2,14 @@
 
 import importlib
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.errors import Invalid
+from keystead.errors import Invalid, KeysteadError
 
 if TYPE_CHECKING:
     from keystead.keys import Keyspace, Layout, Registry
@@ -61,6 +62,9 @@ def _load(source: str) -> list["Keyspace"]:
 
 
 def _import(module_name: str) -> object:
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise Invalid(f"{module_name or 'an empty name'} is not the name of a module; --registry takes one such as "
+                      "shop.keys, or one of its objects as shop.keys:SHOP")
     # The console script does not have the working directory on its path, and that is where a user's program lies.
     here = str(Path.cwd())
     if here not in sys.path:
@@ -73,10 +77,17 @@ def _import(module_name: str) -> object:
             raise Invalid(f"there is no module {module_name} to take declarations from; it is looked for in the "
                           "working directory and in the installed packages") from error
         raise Invalid(f"module {module_name} cannot be imported: it needs {missing}, which is not installed") from error
-    except ImportError as error:
-        raise Invalid(f"module {module_name} cannot be imported: {error}") from error
-    except SyntaxError as error:
-        raise Invalid(f"module {module_name} cannot be imported: {error.msg} in line {error.lineno}") from error
+    except Exception as error:  # a user's module may raise anything while it is imported
+        raise Invalid(f"module {module_name} cannot be imported: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """What went wrong in a user's module and where, in one line."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} ({error.filename}, line {error.lineno})"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = str(error) if isinstance(error, KeysteadError) else f"{type(error).__name__}: {error}"
+    return f"{what} ({frame.filename}, line {frame.lineno})"
 
 
 def _keyspaces(values: Iterable[object]) -> list["Keyspace"]:
