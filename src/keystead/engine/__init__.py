@@ -8,6 +8,7 @@ from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, ServerAwa
 from keystead.engine.hub import Hub
 from keystead.engine.listener import Listener, Message
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.scan import scan
 from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock
 
@@ -28,5 +29,6 @@ __all__ = [
     "attach",
     "connect",
     "parse",
+    "scan",
     "sync_clock",
 ]
