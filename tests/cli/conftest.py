@@ -7,7 +7,9 @@ SHOP = '''
 
 import msgspec
 
-from keystead.keys import AtMost, Exactly, FlagKey, IntegerKey, Keyspace, Pair, Personal, RecordKey, SortedSetKey, StringKey
+from keystead.keys import (
+    AtMost, Exactly, FlagKey, IntegerKey, Keyspace, Pair, Personal, RecordKey, SortedSetKey, StringKey,
+)
 
 
 class Price(msgspec.Struct, frozen=True):

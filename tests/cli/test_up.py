@@ -1,0 +1,166 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .command import environment, keystead
+
+START_SECONDS = 60
+
+
+class Up:
+    """A running ``keystead up``, its output read line by line."""
+
+    def __init__(self, process: subprocess.Popen[str], banner: str) -> None:
+        self.process = process
+        self.banner = banner
+        self.url = re.search(r"http://[\d.]+:\d+", banner)[0]
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+            return answer.status, answer.read()
+
+    def stop(self, number: int) -> tuple[int, str, str]:
+        os.kill(self.process.pid, number)
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def running(directory: Path, *arguments: str) -> Iterator[Up]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "keystead.cli", "up", "--port", "0", "--no-dashboard", *arguments],
+        cwd=directory, env=environment(PYTHONUNBUFFERED="1"), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    try:
+        banner = ""
+        deadline = time.monotonic() + START_SECONDS
+        while "Ctrl-C" not in banner:
+            line = process.stdout.readline()
+            assert line and time.monotonic() < deadline, banner + process.communicate()[1]
+            banner += line
+        yield Up(process, banner)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def server_pids(directory: Path) -> list[int]:
+    """Processes whose command line names the directory."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(directory).encode() in entry.read_bytes() and int(entry.parent.name) != os.getpid():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_up_serves_and_stops_cleanly(tmp_path, number):
+    with running(tmp_path) as up:
+        assert "Valkey in .keystead" in up.banner
+        assert up.get("/health")[0] == 200
+        code, _, err = up.stop(number)
+    assert code == 0
+    assert err.splitlines()[-1] == "Stopped."
+    assert "Traceback" not in err
+    assert not server_pids(tmp_path)
+
+
+def test_commands_find_the_running_server_and_the_data_survives(tmp_path):
+    with running(tmp_path) as up:
+        document = json.loads(keystead("keys", "audit", "--format", "json", cwd=tmp_path).out)
+        assert document["clean"]
+        told = keystead("keys", "explain", "api_ip:203.0.113.7", cwd=tmp_path)
+        assert told.code == 0
+        link = keystead("login-link", cwd=tmp_path)
+        assert link.code == 0
+        assert link.out.startswith(f"{up.url}/login?ticket=")
+        assert link.out.count("\n") == 1
+        assert up.get(link.out.strip().removeprefix(up.url))[0] == 200
+        up.stop(signal.SIGTERM)
+    assert "no server runs" in keystead("keys", "audit", cwd=tmp_path).refused()
+    assert "keystead up" in keystead("login-link", cwd=tmp_path).refused()
+    with running(tmp_path) as up:
+        assert up.get("/health")[0] == 200
+
+
+def test_second_up_on_the_same_directory_is_refused(tmp_path):
+    with running(tmp_path) as up:
+        line = keystead("up", "--no-dashboard", cwd=tmp_path).refused()
+        assert "already runs" in line and up.url in line
+        assert up.get("/health")[0] == 200, "the first one is not disturbed"
+
+
+def test_port_that_is_taken_is_refused(tmp_path):
+    with running(tmp_path) as up:
+        port = up.url.rpartition(":")[2]
+        line = keystead("up", "--data", "other", "--port", port, "--no-dashboard", cwd=tmp_path).refused()
+    assert port in line and "--port" in line
+    assert not server_pids(tmp_path / "other")
+
+
+def test_server_of_your_own_is_used(tmp_path, server):
+    with running(tmp_path, "--url", server.tcp_url) as up:
+        assert f"127.0.0.1:{server.port}" in up.banner
+        assert "Valkey in" not in up.banner
+        assert up.get("/health")[0] == 200
+
+
+def test_data_directory_that_cannot_be_written_is_refused(tmp_path):
+    """As an unprivileged user: root may write everywhere."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o500)
+    outcome = _as_nobody("up", "--data", str(closed / "data"), "--port", "0", "--no-dashboard", cwd="/")
+    line = outcome.stderr
+    assert outcome.returncode == 2, line
+    assert line.startswith("keystead: ") and line.count("\n") == 1
+    assert "cannot be written" in line and "closed/data" in line
+
+
+def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
+    """Drop the rights after Python has started, so that the interpreter itself need not be readable by others."""
+    drop = "import os\nif os.getuid() == 0:\n os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    code = f"import keystead.app, keystead.web, keystead.engine\nfrom keystead.cli import main\n{drop}main({arguments!r})"
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,
+                          text=True, timeout=60, check=False)
+
+
+def test_data_and_url_exclude_each_other(tmp_path):
+    line = keystead("up", "--data", "x", "--url", "valkey://localhost", cwd=tmp_path).refused()
+    assert "--data" in line and "--url" in line
+
+
+def test_banner_has_the_link_in_one_piece(tmp_path):
+    """With the dashboard, off a terminal: the link stands alone in its line and logs in once."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "keystead.cli", "up", "--port", "0"], cwd=tmp_path, text=True,
+        env=environment(PYTHONUNBUFFERED="1", COLUMNS="60"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    try:
+        links = []
+        while not links:
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            links = [line.strip()] if "/login?ticket=" in line else []
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/login\?ticket=[\w.%-]+", links[0])
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
