@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
-from keystead.engine.script_header import Header, Slot, parse_header
+from keystead.engine.script_header import Header, parse_header
 from keystead.errors import DeclarationError
 from keystead.keys.executor import Argument, Reply
 from keystead.keys.layout import Layout
@@ -82,22 +82,35 @@ class Script:
         self._check_arguments(args)
         return on.run_script(self, (len(names), *names, *args), decode)
 
+    @cached_property
+    def _wanted_keys(self) -> tuple[str, ...]:
+        return tuple(slot.kind for slot in self.header.keys)
+
+    @cached_property
+    def _wanted_arguments(self) -> tuple[tuple[tuple[type, ...], float | None, float | None], ...]:
+        """What each argument may be, laid out so that a call checks it in one step each."""
+        return tuple((_ALLOWED[slot.kind], slot.least, slot.most) for slot in self.header.arguments)
+
     def _checked_keys(self, keys: Sequence[Reference | bytes | str], layout: Layout) -> list[bytes | str]:
-        wanted = self.header.keys
-        self._check_count("keys", len(keys), len(wanted), self.header.more_keys)
+        wanted = self._wanted_keys
+        if len(keys) != len(wanted):
+            self._check_count("keys", len(keys), len(wanted), self.header.more_keys)
+            wanted = (*wanted, *wanted[-1:] * (len(keys) - len(wanted)))
         names: list[bytes | str] = []
-        for place, key in enumerate(keys):
-            if isinstance(key, bytes | str):
+        for kind, key in zip(wanted, keys, strict=False):
+            if key.__class__ is bytes or key.__class__ is str:
                 names.append(key)
                 continue
-            slot = wanted[min(place, len(wanted) - 1)]
             found = key.declaration.server_type
-            if slot.kind != "any" and slot.kind != found:
-                raise DeclarationError(f"{self}: {slot.name} must be a {slot.kind}, {key!r} is a {found}")
+            if kind != found and kind != "any":
+                raise DeclarationError(f"{self}: {self._key_name(len(names))} must be a {kind}, {key!r} is a {found}")
             names.append(key.name(layout))
-        if layout is Layout.TAGGED and len(names) > 1:
+        if len(names) > 1 and layout is Layout.TAGGED:
             self._check_one_slot(names)
         return names
+
+    def _key_name(self, place: int) -> str:
+        return self.header.keys[min(place, len(self.header.keys) - 1)].name
 
     def _check_one_slot(self, names: Sequence[bytes | str]) -> None:
         raw = [name.encode() if isinstance(name, str) else name for name in names]
@@ -109,12 +122,13 @@ class Script:
             raise DeclarationError(f"{self}: its keys lie in different slots: {shown}")
 
     def _check_arguments(self, args: Sequence[Argument]) -> None:
-        wanted = self.header.arguments
-        self._check_count("arguments", len(args), len(wanted), self.header.more_arguments)
-        last = len(wanted) - 1
-        for place, value in enumerate(args):
-            slot = wanted[place if place < last else last]
-            if type(value) not in _ALLOWED[slot.kind] or (slot.most is not None and not _within(value, slot)):
+        wanted = self._wanted_arguments
+        if len(args) != len(wanted):
+            self._check_count("arguments", len(args), len(wanted), self.header.more_arguments)
+            wanted = (*wanted, *wanted[-1:] * (len(args) - len(wanted)))
+        for place, (value, (allowed, least, most)) in enumerate(zip(args, wanted, strict=False)):
+            if value.__class__ not in allowed or (most is not None and not least <= value <= most):  # type: ignore[operator]
+                slot = self.header.arguments[min(place, len(self.header.arguments) - 1)]
                 raise DeclarationError(
                     f"{self}: argument {slot.name} must be {slot.kind}"
                     + (f" from {slot.least:.15g} to {slot.most:.15g}" if slot.most is not None else "")
@@ -130,10 +144,6 @@ class Script:
 def _shown(value: object) -> str:
     """Numbers as they are; text only by its type, since it may be personal."""
     return repr(value) if isinstance(value, int | float) else type(value).__name__
-
-
-def _within(value: Argument, slot: Slot) -> bool:
-    return isinstance(value, int | float) and (slot.least or 0) <= value <= (slot.most or 0)
 
 
 def _with_includes(folder: Any, name: str) -> str:
