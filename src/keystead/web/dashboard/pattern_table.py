@@ -1,0 +1,78 @@
+"""The declared patterns by room, with how many keys they have and what those weigh."""
+
+from collections.abc import Iterable
+from html import escape
+from itertools import groupby
+from urllib.parse import quote
+
+from keystead.keys import Declaration
+from keystead.operations import PatternCounts
+from keystead.web.dashboard.shown import NOTHING, chip, shown_bytes, shown_count
+
+_HEAD = (
+    '<table class="ks-table"><thead><tr><th>Pattern</th><th class="mid">Type</th><th class="wide">Lives</th>'
+    '<th class="num">Keys</th><th class="num">Memory</th></tr></thead></table>'
+)
+
+
+def pattern_address(pattern: str) -> str:
+    return f"/pattern?name={quote(pattern, safe='')}"
+
+
+def pattern_table(declarations: Iterable[Declaration], counts: PatternCounts | None, wanted: str) -> str:
+    """The table as HTML. ``wanted`` keeps the patterns that hold all of its words somewhere."""
+    words = wanted.lower().split()
+    shown = [each for each in declarations if all(word in _searched(each) for word in words)]
+    if not shown:
+        return f'<div class="ks-empty">No declared pattern matches “{escape(wanted)}”.</div>'
+    # A table for each room, with columns of fixed width: a heading row across all columns would fix their number.
+    tables = [_HEAD]
+    for room, members in groupby(sorted(shown, key=lambda each: (each.room, each.pattern)), key=lambda each: each.room):
+        rows = "".join(_row(each, counts) for each in members)
+        tables.append(f'<h3 class="ks-room">{escape(room)}</h3><table class="ks-table"><tbody>{rows}</tbody></table>')
+    if counts is not None and counts.undeclared_keys and not words:
+        tables.append(f'<table class="ks-table stray"><tbody>{_stray_row(counts)}</tbody></table>')
+    return "".join(tables)
+
+
+def _row(declaration: Declaration, counts: PatternCounts | None) -> str:
+    personal = f" {chip('personal')}" if declaration.personal else ""
+    return (
+        f'<tr class="link"><td><a class="mono" href="{pattern_address(declaration.pattern)}">'
+        f'{escape(declaration.pattern)}</a>{personal}<div class="quiet">{escape(declaration.purpose)}</div></td>'
+        f'<td class="mid">{escape(declaration.type)}</td><td class="wide quiet">{escape(lives(declaration))}</td>'
+        f"{_numbers(declaration, counts)}</tr>"
+    )
+
+
+def _numbers(declaration: Declaration, counts: PatternCounts | None) -> str:
+    if declaration.kind == "channel" or counts is None:
+        return f'<td class="num zero">{NOTHING}</td><td class="num zero">{NOTHING}</td>'
+    count = counts.of(declaration)
+    if not count.keys:
+        return f'<td class="num zero">0</td><td class="num zero">{NOTHING}</td>'
+    return f'<td class="num">{shown_count(count.keys)}</td><td class="num">{shown_bytes(count.memory_bytes)}</td>'
+
+
+def _stray_row(counts: PatternCounts) -> str:
+    return (
+        '<tr><td>Not declared<div class="quiet">Keys that no room declares. '
+        "<span class=mono>keystead keys audit</span> groups them.</div></td>"
+        '<td class="mid"></td><td class="wide"></td>'
+        f'<td class="num">{shown_count(counts.undeclared_keys)}</td>'
+        f'<td class="num">{shown_bytes(counts.undeclared_memory_bytes)}</td></tr>'
+    )
+
+
+def lives(declaration: Declaration) -> str:
+    """The expiry rule in a few words; a channel has none."""
+    if declaration.kind != "key":
+        return ""
+    says = declaration.ttl.describe()
+    return "until deleted" if says == "none" else says
+
+
+def _searched(declaration: Declaration) -> str:
+    return f"{declaration.pattern} {declaration.room} {declaration.type} {declaration.purpose}".lower()
+
+

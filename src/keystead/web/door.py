@@ -1,0 +1,232 @@
+"""The one way in: every request and every websocket passes here before any route sees it.
+
+A plain ASGI layer, because it stands in front of everything. In order: a request id; is the host name ours; which
+address, is it blocked; who is asking; may a page of another site do this; is a credential needed; is there room in the
+limit; is the body too long. A refusal at any step has the one error body and runs nothing behind it.
+"""
+
+import asyncio
+import json
+import re
+from urllib.parse import quote
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keystead.clock import Clock
+from keystead.edge import (
+    API,
+    PROBLEM_MEDIA_TYPE,
+    Decision,
+    Forbidden,
+    Guard,
+    Networks,
+    NotLoggedIn,
+    Tickets,
+    TooLarge,
+    client_address,
+    problem_of,
+)
+from keystead.errors import Invalid, KeysteadError, LimitReached
+from keystead.ids import new_uid
+from keystead.telemetry import counts, logger
+from keystead.web.callers import Identified, identify
+from keystead.web.names import HostNames, same_origin
+
+PUBLIC_PATHS = frozenset({"/health", "/login", "/session"})
+LIMITED_PREFIX = "/api/"
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+MOST_BODY_BYTES = 1024 * 1024
+# Close code of a websocket whose log-in ended; the 4000s are for applications.
+SESSION_ENDED = 4401
+
+# Only our own server may be loaded from. The dashboard compiles its templates in the browser, hence unsafe-eval.
+CONTENT_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; frame-ancestors 'none'; "
+    "base-uri 'self'; form-action 'self'"
+)
+_STANDING_HEADERS = [
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+_SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,100}")
+
+counts.describe("http_requests", "requests answered, by class of status")
+_log = logger("web")
+
+
+class Door:
+    """Wraps the assembled application."""
+
+    def __init__(
+        self, app: ASGIApp, *, guard: Guard, tickets: Tickets, clock: Clock, names: HostNames,
+        trusted_proxies: Networks, cookie_name: str,
+    ) -> None:
+        self.app = app
+        self._guard = guard
+        self._tickets = tickets
+        self._clock = clock
+        self._names = names
+        self._trusted = trusted_proxies
+        self._cookie_name = cookie_name
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope)
+        request_id = headers.request_id()
+        answer = _Answer(send, scope, request_id)
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._let_in(scope, headers, receive, answer)
+            except KeysteadError as error:
+                await answer.refuse(error, wants_page=headers.wants_page)
+            except Exception as error:
+                _log.error("request failed", kind=scope["type"], exc_info=error)
+                await answer.refuse(error, wants_page=False)
+            finally:
+                if scope["type"] == "http":
+                    counts.add("http_requests", status=f"{answer.status // 100}xx")
+
+    async def _let_in(self, scope: Scope, headers: "Headers", receive: Receive, answer: "_Answer") -> None:
+        host = headers.one(b"host")
+        if not self._names.serves(host):
+            raise Invalid("this server is not known under the host name that was asked for; "
+                          "add the name to the setting http.host_names")
+        peer = scope.get("client")
+        address = client_address(peer[0] if peer else None, headers.all(b"x-forwarded-for"), self._trusted)
+        path: str = scope["path"]
+        async with self._guard.passage(address):
+            found = identify(scope["headers"], self._tickets, self._cookie_name)
+            _check_origin(scope, headers, host, found)
+            if not found.caller.known and path not in PUBLIC_PATHS:
+                raise NotLoggedIn("this needs a credential: log in with a link from `keystead login-link`, "
+                                  "or send a bearer token")
+            if path.startswith(LIMITED_PREFIX):
+                answer.decision = await self._guard.count(API, address)
+                if not answer.decision.allowed:
+                    raise LimitReached("too many requests from this address",
+                                       retry_after_seconds=answer.decision.reset_seconds)
+            state = scope.setdefault("state", {})
+            state["caller"], state["address"], state["request_id"] = found.caller, address, answer.request_id
+            if scope["type"] == "websocket":
+                await self._until_session_ends(scope, receive, answer, found)
+            else:
+                await self.app(scope, _limited(receive, headers), answer)
+
+    async def _until_session_ends(self, scope: Scope, receive: Receive, answer: "_Answer", found: Identified) -> None:
+        """An open page must not outlive the log-in that opened it."""
+        left = None if found.expires_at is None else found.expires_at - self._clock.now()
+        try:
+            async with asyncio.timeout(left):
+                await self.app(scope, receive, answer)
+        except TimeoutError:
+            await answer.send({"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"})
+
+
+class Headers:
+    """The headers of a request, read without building a mapping."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._pairs: list[tuple[bytes, bytes]] = scope["headers"]
+        self._method: str = scope.get("method", "GET")
+
+    def one(self, name: bytes) -> str:
+        return next((value.decode("latin-1") for key, value in self._pairs if key == name), "")
+
+    def all(self, name: bytes) -> list[str]:
+        return [value.decode("latin-1") for key, value in self._pairs if key == name]
+
+    def request_id(self) -> str:
+        """The client's own id if it is a harmless one, so that its log and ours can be matched."""
+        given = self.one(b"x-request-id")
+        return given if _SANE_REQUEST_ID.fullmatch(given.encode("latin-1")) else new_uid("req")
+
+    @property
+    def wants_page(self) -> bool:
+        return self._method in ("GET", "HEAD") and "text/html" in self.one(b"accept")
+
+
+def _check_origin(scope: Scope, headers: Headers, host: str, found: Identified) -> None:
+    """A browser adds the cookie to whatever any page asks for; only our own pages may use it to change things.
+
+    A bearer token is never sent by itself, so programs need no origin.
+    """
+    changes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+    if not changes:
+        return
+    origin = headers.one(b"origin")
+    if (origin or found.by_cookie) and not same_origin(origin, host):
+        raise Forbidden("this was sent by a page of another site")
+
+
+def _limited(receive: Receive, headers: Headers) -> Receive:
+    """Refuse a body that says it is too long before reading it, and one that turns out to be while reading."""
+    announced = headers.one(b"content-length")
+    refusal = TooLarge(f"the request body is too long; at most {MOST_BODY_BYTES} bytes are taken")
+    if announced.isascii() and announced.isdigit() and int(announced) > MOST_BODY_BYTES:
+        raise refusal
+    taken = 0
+
+    async def receive_some() -> Message:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            if taken > MOST_BODY_BYTES:
+                raise refusal
+        return message
+
+    return receive_some
+
+
+class _Answer:
+    """Sends on, adds the headers every answer has, and remembers whether one was begun."""
+
+    def __init__(self, send: Send, scope: Scope, request_id: str) -> None:
+        self.send = send
+        self.request_id = request_id
+        self.decision: Decision | None = None
+        self.status = 500
+        self._scope = scope
+        self._begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            self.status = message["status"]
+            present = {name.lower() for name, _ in message["headers"]}
+            added = [*_STANDING_HEADERS, (b"x-request-id", self.request_id.encode())]
+            if self.decision is not None:
+                added += [(name.lower().encode(), value.encode()) for name, value in self.decision.headers().items()]
+            message = {**message, "headers": [*message["headers"], *(pair for pair in added if pair[0] not in present)]}
+        elif message["type"] == "websocket.accept":
+            self._begun = True
+        await self.send(message)
+
+    async def refuse(self, error: Exception, *, wants_page: bool) -> None:
+        """Answer with the error's status and body; a person who is not logged in is led to the log-in page."""
+        problem = problem_of(error)
+        if self._begun:
+            _log.warning("refused after the answer had begun", type=problem.type, status=problem.status)
+            raise error
+        if self._scope["type"] == "websocket":
+            await self.send({"type": "websocket.close", "code": 4000 + problem.status, "reason": problem.title})
+            return
+        if isinstance(error, NotLoggedIn) and wants_page:
+            query = self._scope.get("query_string", b"").decode("latin-1")
+            wanted = self._scope["path"] + (f"?{query}" if query else "")
+            await self._send(303, {"location": f"/login?next={quote(wanted, safe='')}"}, b"")
+            return
+        body = json.dumps(problem.body()).encode()
+        await self._send(problem.status, {"content-type": PROBLEM_MEDIA_TYPE, **problem.headers}, body)
+
+    async def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        pairs += [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+        await self({"type": "http.response.start", "status": status, "headers": pairs})
+        await self.send({"type": "http.response.body", "body": body})

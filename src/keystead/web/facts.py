@@ -1,0 +1,81 @@
+"""What the server says about itself, as values with names and units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from keystead.engine import Valkey
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """One look at a server. ``commands`` counts since its start; ``hit_rate`` is None before the first lookup."""
+
+    product: str
+    version: str
+    mode: str
+    role: str
+    uptime_seconds: int
+    memory_bytes: int
+    memory_peak_bytes: int
+    memory_limit_bytes: int
+    clients: int
+    keys: int
+    keys_with_ttl: int
+    commands: int
+    hits: int
+    misses: int
+    expired: int
+    evicted: int
+    persistence: str
+    persistence_ok: bool
+    replicas: int
+    loading: bool
+
+    @property
+    def hit_rate(self) -> float | None:
+        looked = self.hits + self.misses
+        return self.hits / looked if looked else None
+
+
+async def read_facts(valkey: Valkey) -> ServerFacts:
+    """Ask the server once (INFO). Raises ``Unavailable`` when it is away."""
+    return facts_of_info(await valkey.info())
+
+
+def facts_of_info(info: Mapping[str, Any]) -> ServerFacts:
+    """From the parsed INFO reply of Valkey or Redis; what a server does not tell is zero or empty."""
+    databases = [value for name, value in info.items() if name.startswith("db") and isinstance(value, dict)]
+    valkey_version = info.get("valkey_version")
+    persistence, persistence_ok = _persistence(info)
+    return ServerFacts(
+        product="Valkey" if valkey_version else "Redis",
+        version=str(valkey_version or info.get("redis_version", "")),
+        mode=str(info.get("server_mode") or info.get("redis_mode", "")),
+        role=str(info.get("role", "")),
+        uptime_seconds=int(info.get("uptime_in_seconds", 0)),
+        memory_bytes=int(info.get("used_memory", 0)),
+        memory_peak_bytes=int(info.get("used_memory_peak", 0)),
+        memory_limit_bytes=int(info.get("maxmemory", 0)),
+        clients=int(info.get("connected_clients", 0)),
+        keys=sum(int(database.get("keys", 0)) for database in databases),
+        keys_with_ttl=sum(int(database.get("expires", 0)) for database in databases),
+        commands=int(info.get("total_commands_processed", 0)),
+        hits=int(info.get("keyspace_hits", 0)),
+        misses=int(info.get("keyspace_misses", 0)),
+        expired=int(info.get("expired_keys", 0)),
+        evicted=int(info.get("evicted_keys", 0)),
+        persistence=persistence,
+        persistence_ok=persistence_ok,
+        replicas=int(info.get("connected_slaves", 0)),
+        loading=bool(int(info.get("loading", 0))),
+    )
+
+
+def _persistence(info: Mapping[str, Any]) -> tuple[str, bool]:
+    if int(info.get("aof_enabled", 0)):
+        fine = info.get("aof_last_write_status", "ok") == "ok" and info.get("aof_last_bgrewrite_status", "ok") == "ok"
+        return ("append-only file" if fine else "append-only file, last write failed"), fine
+    if int(info.get("rdb_last_save_time", 0)) and info.get("rdb_last_bgsave_status", "ok") != "ok":
+        return "snapshots, last one failed", False
+    return "snapshots only", True

@@ -1,0 +1,52 @@
+"""The links and tokens that let people and programs in, made by whoever may read the data directory."""
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+from keystead.app import App
+from keystead.edge import Tickets
+from keystead.errors import Invalid, NotFound
+from keystead.settings import HttpSettings
+from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
+
+ADDRESS_FILE = "http.json"
+SCOPES = ("keys", "metrics")
+
+
+def login_link(app: App) -> str:
+    """A new one-time link to the dashboard of the installation that runs in this data directory."""
+    return link_to(read_address(app.data_directory), app.tickets(), app.settings.http)
+
+
+def link_to(base_url: str, tickets: Tickets, settings: HttpSettings) -> str:
+    ticket = tickets.issue(LOGIN_PURPOSE, OPERATOR, lasts_seconds=settings.login_link_seconds, once=True)
+    return f"{base_url}/login?ticket={quote(ticket)}"
+
+
+def program_token(app: App, name: str, scopes: tuple[str, ...], *, lasts_seconds: float) -> str:
+    """A bearer token for a program, for example for whatever reads ``/metrics``."""
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise Invalid(f"there is no scope {scope!r}; known are {', '.join(SCOPES)}")
+    if not name or name == OPERATOR:
+        raise Invalid("a token needs the name of the program that will hold it, such as prometheus")
+    return app.tickets().issue(TOKEN_PURPOSE, name, lasts_seconds=lasts_seconds, scopes=scopes)
+
+
+def write_address(directory: Path, base_url: str) -> None:
+    """Remember where the installation can be reached, for commands that print links."""
+    (directory / ADDRESS_FILE).write_text(json.dumps({"url": base_url}), encoding="utf-8")
+
+
+def forget_address(directory: Path) -> None:
+    (directory / ADDRESS_FILE).unlink(missing_ok=True)
+
+
+def read_address(directory: Path) -> str:
+    """Refuses with ``NotFound`` when nothing runs there."""
+    try:
+        url = json.loads((directory / ADDRESS_FILE).read_text(encoding="utf-8"))["url"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise NotFound(f"nothing runs in {directory}; start it with: keystead up") from None
+    return str(url)

@@ -1,0 +1,114 @@
+"""Assembling the HTTP server. The dashboard, which is heavy, is imported only when it is served."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from keystead.app import Running
+from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
+from keystead.edge.routes import routes as edge_routes
+from keystead.errors import KeysteadError
+from keystead.telemetry import logger
+from keystead.web import api, docs, login, status
+from keystead.web.callers import cookie_name
+from keystead.web.census import Census
+from keystead.web.door import Door
+from keystead.web.names import HostNames
+from keystead.web.sampler import Sampler
+
+_log = logger("web")
+
+API_PREFIX = "/api/1"
+AGAIN_SECONDS = 5.0
+
+
+def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
+    """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
+    sampler = Sampler(running.valkey, running.clock)
+    census = Census(running.valkey, running.registry, running.clock)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            work = [tasks.create_task(_keep_going(each)) for each in (sampler.run, census.run)]
+            yield
+            for task in work:
+                task.cancel()
+
+    app = FastAPI(
+        title="Keystead", version=version("keystead"), lifespan=lifespan, docs_url=None, redoc_url=None,
+        description="The declared keys of a live server. Send a bearer token, or log in to the dashboard first.",
+    )
+    cookie = cookie_name(port)
+    app.include_router(status.routes(running))
+    app.include_router(login.routes(running, cookie))
+    app.include_router(docs.routes(app))
+    app.include_router(api.routes(running, census), prefix=API_PREFIX)
+    app.include_router(edge_routes(running.valkey, running.registry), prefix=API_PREFIX)
+    _answer_errors(app)
+    http = running.settings.http
+    app.add_middleware(
+        Door,
+        guard=running.guard,
+        tickets=running.tickets,
+        clock=running.clock,
+        names=HostNames([http.host, *http.host_names.split(",")]),
+        trusted_proxies=Networks.parse(http.trusted_proxies, setting="http.trusted_proxies"),
+        cookie_name=cookie,
+    )
+    if dashboard:
+        from keystead.web.dashboard import mount
+
+        mount(app, running, sampler, census)
+    return app
+
+
+async def _keep_going(work: Callable[[], Awaitable[None]]) -> None:
+    """What watches the server in the background must not take the HTTP server down with it."""
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            _log.error("background work failed, trying again", work=work.__qualname__, exc_info=error)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Whatever a route refuses, and whatever the framework does by itself, has the one error body.
+
+    What nobody expected reaches the door, which answers it.
+    """
+
+    async def refused(_: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        if problem.status >= 500:
+            _log.error("request failed", type=problem.type, error=str(error))
+        return _answer(problem)
+
+    async def framework(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        # A refusal raised while the framework read the body arrives wrapped.
+        if isinstance(error.__cause__, KeysteadError):
+            return _answer(problem_of(error.__cause__))
+        return _answer(problem_of_status(error.status_code, error.detail if error.status_code != 404 else ""))
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        return _answer(problem_of_status(422, f"{where}: {first['msg'].lower()}"))
+
+    app.add_exception_handler(KeysteadError, refused)
+    app.add_exception_handler(HTTPException, framework)
+    app.add_exception_handler(RequestValidationError, invalid)
+
+
+def _answer(problem: Problem) -> Response:
+    return Response(json.dumps(problem.body()), problem.status, problem.headers, PROBLEM_MEDIA_TYPE)

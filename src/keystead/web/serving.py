@@ -1,0 +1,150 @@
+"""Running the assembled server in this process and event loop, until it is told to stop."""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from keystead.app import App, Running
+from keystead.errors import Invalid, Unavailable
+from keystead.settings import HttpSettings
+from keystead.web.links import forget_address, link_to, write_address
+
+STOP_SECONDS = 2
+WEBSOCKET_MESSAGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where the server is reached, and the one-time link that opens its dashboard."""
+
+    url: str
+    login_url: str
+
+
+async def serve(
+    app: App, *, dashboard: bool = True, on_ready: Callable[[Ready], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Start everything, call ``on_ready`` once requests are answered, and serve until SIGINT, SIGTERM or ``stop``.
+
+    Refuses with ``Invalid`` a port that is taken, before anything else is started. Open websockets do not delay the
+    stop by more than a couple of seconds. Raises ``Unavailable`` when the embedded server was given up.
+    """
+    with _listening(app.settings.http) as listener:
+        port = listener.getsockname()[1]
+        async with app.running(start_server=True) as running:
+            from keystead.web.server import build
+
+            assembled = build(running, port=port, dashboard=dashboard)
+            await _run(assembled, listener, running, on_ready, stop or asyncio.Event())
+
+
+async def _run(
+    assembled: FastAPI, listener: socket.socket, running: Running, on_ready: Callable[[Ready], None] | None,
+    stop: asyncio.Event,
+) -> None:
+    config = uvicorn.Config(
+        assembled, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
+        timeout_graceful_shutdown=STOP_SECONDS, ws_max_size=WEBSOCKET_MESSAGE_BYTES, ws="websockets-sansio",
+    )
+    server = _Server(config)
+    base_url = _base_url(running.settings.http.host, listener.getsockname()[1])
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(server.serve(sockets=[listener]))
+        helpers = [tasks.create_task(_stop_when_told(server, stop)), tasks.create_task(server.ready.wait())]
+        failing = tasks.create_task(_stop_when_failed(server, running))
+        await asyncio.wait({serving, helpers[1]}, return_when=asyncio.FIRST_COMPLETED)
+        if server.started:
+            write_address(running.data_directory, base_url)
+            if on_ready is not None:
+                on_ready(Ready(base_url, link_to(base_url, running.tickets, running.settings.http)))
+        try:
+            await serving
+        finally:
+            for task in (*helpers, failing):
+                task.cancel()
+            forget_address(running.data_directory)
+    if failing.done() and not failing.cancelled():
+        raise failing.result()
+
+
+async def _stop_when_failed(server: uvicorn.Server, running: Running) -> Unavailable:
+    """Without its server the installation only pretends to run."""
+    if running.server is None:
+        await asyncio.Event().wait()
+    assert running.server is not None
+    failure = await running.server.wait_until_failed()
+    server.should_exit = True
+    return failure
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready, and leaves signals alone: whoever owns the process decides what they mean."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    held: list[signal.Signals] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not in the main thread, as in some tests: then only the event counts.
+        with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
+            loop.add_signal_handler(number, stop.set)
+            held.append(number)
+    try:
+        await stop.wait()
+        server.should_exit = True
+    finally:
+        for number in held:
+            loop.remove_signal_handler(number)
+
+
+@contextlib.contextmanager
+def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+            listener.listen(512)
+        except OverflowError:
+            raise Invalid(f"there is no port {settings.port}; choose one up to 65535 with --port") from None
+        except OSError as error:
+            raise Invalid(_why_not(settings, error)) from error
+        listener.setblocking(False)
+        yield listener
+    finally:
+        listener.close()
+
+
+def _why_not(settings: HttpSettings, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (f"port {settings.port} is taken by another program; choose another with --port, or --port 0 for a "
+                "free one")
+    if error.errno == errno.EACCES:
+        return f"port {settings.port} needs more rights than this user has; choose one above 1023 with --port"
+    return f"cannot listen on {settings.host}: {error.strerror or error}; set http.host to an address of this machine"
+
+
+def _base_url(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"

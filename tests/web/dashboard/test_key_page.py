@@ -1,0 +1,81 @@
+"""One key as a page shows it."""
+
+import pytest
+
+from keystead.edge.keys import API_IP, EDGE
+from keystead.keys import Keyspace, Registry, StringKey
+from keystead.operations import explain
+from keystead.web.dashboard.key_page import (
+    facts_html,
+    key_address,
+    masked_value,
+    personal_arguments,
+    size_html,
+    state_chip,
+    value_html,
+)
+
+HERE = Keyspace("here")
+NOTES = StringKey(HERE, "notes:{user_sub}:{day:integer}", str, purpose="what someone wrote", personal=True)
+REGISTRY = Registry([EDGE, HERE])
+
+
+async def explained(valkey, name):
+    return await explain(valkey, REGISTRY, name)
+
+
+async def test_key_as_declared(valkey):
+    await API_IP.at("203.0.113.7").set(valkey, 41)
+    found = await explained(valkey, b"api_ip:203.0.113.7")
+    assert "as declared" in state_chip(found) and "good" in state_chip(found)
+    facts = facts_html(found, frozenset())
+    assert "203.0.113.7" in facts and "declared: 1 min" in facts and "/pattern?name=api_ip" in facts
+    assert ">41<" in value_html(found, revealed=True)
+
+
+async def test_personal_data_is_hidden_until_revealed(valkey):
+    await API_IP.at("203.0.113.7").set(valkey, 41)
+    found = await explained(valkey, b"api_ip:203.0.113.7")
+    assert personal_arguments(REGISTRY, found) == {"ip"}
+    assert "203.0.113.7" not in facts_html(found, frozenset({"ip"}))
+    assert "41" not in value_html(found, revealed=False)
+
+
+async def test_where_no_variable_is_named_all_are_hidden(valkey):
+    found = await explained(valkey, b"notes:user_1:7")
+    assert personal_arguments(REGISTRY, found) == {"user_sub", "day"}
+
+
+async def test_broken_key_lists_what_is_wrong(valkey):
+    await valkey.set("api_ip:203.0.113.7", "<x>")
+    found = await explained(valkey, b"api_ip:203.0.113.7")
+    assert "not as declared" in state_chip(found)
+    assert facts_html(found, frozenset()).count("ks-chip bad") == 2
+    assert "does not decode" in value_html(found, revealed=True) and "&lt;x&gt;" in value_html(found, revealed=True)
+
+
+async def test_stray_key_and_absent_key_are_told_apart(valkey):
+    await valkey.hset("stray", mapping={"a": "1", "b": "<i>"})
+    stray = await explained(valkey, b"stray")
+    assert "not declared" in state_chip(stray)
+    assert "2 fields" in size_html(stray) and "&lt;i&gt;" in value_html(stray, revealed=True)
+    absent = await explained(valkey, b"api_ip:203.0.113.9")
+    assert "not on the server" in state_chip(absent)
+    assert "no such key" in value_html(absent, revealed=True) and size_html(absent) == ""
+
+
+@pytest.mark.parametrize(("fill", "says"), [
+    (lambda valkey: valkey.set("x", "a"), "1 byte"), (lambda valkey: valkey.rpush("x", "a", "b"), "2 elements"),
+    (lambda valkey: valkey.xadd("x", {"a": "b"}), "1 entry"),
+])
+async def test_size_has_the_right_word(valkey, fill, says):
+    await fill(valkey)
+    assert f">{says}<" in size_html(await explained(valkey, b"x"))
+
+
+def test_masked_value_keeps_its_shape():
+    assert masked_value({"name": "Ann", "tags": [1, None]}) == {"name": "•••", "tags": ["•••", "•••"]}
+
+
+def test_address_of_a_key_that_is_no_text():
+    assert key_address(b"a b:\xff") == "/key?key=a%20b%3A%5Cxff"

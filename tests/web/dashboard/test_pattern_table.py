@@ -1,0 +1,56 @@
+"""The declared patterns as a table."""
+
+from keystead.edge.keys import API_IP, BLOCKED_IP, EDGE, LOGIN_IP
+from keystead.keys import Channel, Keyspace
+from keystead.operations import PatternCount, PatternCounts
+from keystead.web.dashboard.pattern_table import lives, pattern_address, pattern_table
+
+OTHER = Keyspace("another")
+EVENTS = Channel(OTHER, "ps:events", str, purpose="<b>what happened</b>")
+
+
+def counts(undeclared=0):
+    return PatternCounts(
+        keys=7 + undeclared, memory_bytes=900, undeclared_keys=undeclared, undeclared_memory_bytes=64 * undeclared,
+        by_declaration={API_IP: PatternCount(7, 900)},
+    )
+
+
+def test_rooms_come_in_order_each_with_its_patterns():
+    table = pattern_table([*EDGE, EVENTS], None, "")
+    assert table.index(">another<") < table.index("ps:events") < table.index(">edge<") < table.index("api_ip:{ip}")
+
+
+def test_numbers_are_those_of_the_last_count():
+    table = pattern_table([API_IP, LOGIN_IP], counts(), "")
+    assert '<td class="num">7</td><td class="num">900 B</td>' in table
+    assert table.count('<td class="num zero">0</td>') == 1
+
+
+def test_before_the_first_count_there_are_no_numbers():
+    assert '<td class="num">' not in pattern_table([API_IP], None, "")
+
+
+def test_stray_keys_are_told_but_not_in_a_filtered_list():
+    assert "Not declared" in pattern_table([API_IP], counts(undeclared=3), "")
+    assert "Not declared" not in pattern_table([API_IP], counts(), "")
+    assert "Not declared" not in pattern_table([API_IP], counts(undeclared=3), "api")
+
+
+def test_filter_wants_all_words_anywhere():
+    table = pattern_table(EDGE, None, "integer LOG-INS")
+    assert "login_ip" in table and "api_ip" not in table
+    assert "No declared pattern matches “&lt;x&gt;”" in pattern_table(EDGE, None, "<x>")
+
+
+def test_what_a_declaration_says_is_escaped():
+    assert "<b>" not in pattern_table([EVENTS], None, "")
+
+
+def test_address_survives_braces_and_colons():
+    assert pattern_address("api_ip:{ip}") == "/pattern?name=api_ip%3A%7Bip%7D"
+
+
+def test_expiry_reads_as_a_life():
+    assert lives(BLOCKED_IP) == "at most 90 d"
+    assert lives(EVENTS) == ""

@@ -1,0 +1,64 @@
+"""Cookie or bearer token → caller."""
+
+import pytest
+
+from keystead.clock import SystemClock
+from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify
+
+TICKETS = Tickets(bytes(32), SystemClock())
+NAME = cookie_name(8400)
+
+
+def cookie(value, name=NAME):
+    return b"cookie", f"other=1; {name}={value}; more=2".encode()
+
+
+def bearer(value, word="Bearer"):
+    return b"authorization", f"{word} {value}".encode()
+
+
+def session(**options):
+    return TICKETS.issue(SESSION_PURPOSE, OPERATOR, **{"lasts_seconds": 60, **options})
+
+
+def token(*scopes):
+    return TICKETS.issue(TOKEN_PURPOSE, "prometheus", lasts_seconds=60, scopes=scopes)
+
+
+def caller(*headers):
+    return identify(headers, TICKETS, NAME).caller
+
+
+def test_nothing_is_nobody():
+    assert caller() == ANONYMOUS
+
+
+def test_session_cookie_is_the_operator_until_it_ends():
+    found = identify([cookie(session())], TICKETS, NAME)
+    assert found.caller == Caller(CallerKind.OPERATOR, OPERATOR)
+    assert found.by_cookie and found.expires_at is not None
+
+
+@pytest.mark.parametrize("word", ["Bearer", "bearer", "BEARER"])
+def test_token_is_a_program_with_its_scopes(word):
+    found = identify([bearer(token("metrics"), word)], TICKETS, NAME)
+    assert found.caller == Caller(CallerKind.PROGRAM, "prometheus", frozenset({"metrics"}))
+    assert not found.by_cookie
+
+
+def test_token_goes_before_cookie_and_a_bad_one_does_not_fall_back():
+    assert caller(cookie(session()), bearer(token())).kind is CallerKind.PROGRAM
+    assert caller(cookie(session()), bearer("nonsense")) == ANONYMOUS
+
+
+@pytest.mark.parametrize("header", [
+    cookie(""), cookie("nonsense"), cookie(session(lasts_seconds=-1)), cookie(session(), name="keystead_session_1"),
+    cookie(token("keys")), bearer(session()), bearer(""), (b"authorization", b"Basic eDp5"), (b"cookie", b"\xff=\xfe"),
+])
+def test_what_does_not_count_is_nobody(header):
+    assert caller(header) == ANONYMOUS
+
+
+def test_installations_on_one_machine_have_cookies_of_their_own():
+    assert cookie_name(8400) != cookie_name(8401)

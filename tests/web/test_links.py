@@ -1,0 +1,58 @@
+"""Links and tokens that let people and programs in."""
+
+import stat
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from keystead.app import App
+from keystead.edge import TicketUsed
+from keystead.errors import Invalid, NotFound
+from keystead.settings import load_settings
+from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, identify
+from keystead.web.links import forget_address, login_link, program_token, read_address, write_address
+
+
+@pytest.fixture
+def app(tmp_path):
+    return App(load_settings({"valkey.url": f"embedded://{tmp_path}"}, environment={}))
+
+
+async def test_link_opens_the_running_installation_once(app, tmp_path, valkey):
+    write_address(tmp_path, "http://127.0.0.1:4711")
+    link = urlsplit(login_link(app))
+    assert f"{link.scheme}://{link.netloc}{link.path}" == "http://127.0.0.1:4711/login"
+    ticket = parse_qs(link.query)["ticket"][0]
+    assert (await app.tickets().redeem(valkey, LOGIN_PURPOSE, ticket)).subject == OPERATOR
+    with pytest.raises(TicketUsed):
+        await app.tickets().redeem(valkey, LOGIN_PURPOSE, ticket)
+
+
+def test_no_link_where_nothing_runs(app, tmp_path):
+    with pytest.raises(NotFound, match="keystead up"):
+        login_link(app)
+    write_address(tmp_path, "http://127.0.0.1:4711")
+    forget_address(tmp_path)
+    forget_address(tmp_path)
+    with pytest.raises(NotFound):
+        read_address(tmp_path)
+
+
+def test_damaged_note_is_as_good_as_none(tmp_path):
+    for content in ("", "[]", "{}", "null"):
+        (tmp_path / "http.json").write_text(content)
+        with pytest.raises(NotFound):
+            read_address(tmp_path)
+
+
+def test_token_is_a_program_with_its_scopes(app, tmp_path):
+    token = program_token(app, "prometheus", ("metrics",), lasts_seconds=60)
+    caller = identify([(b"authorization", f"Bearer {token}".encode())], app.tickets(), "c").caller
+    assert caller.subject == "prometheus" and caller.may("metrics") and not caller.may("keys")
+    assert stat.S_IMODE((tmp_path / "ticket.secret").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("name", "scopes"), [("", ("keys",)), ("operator", ("keys",)), ("x", ("everything",))])
+def test_tokens_that_make_no_sense_are_refused(app, name, scopes):
+    with pytest.raises(Invalid):
+        program_token(app, name, scopes, lasts_seconds=60)
