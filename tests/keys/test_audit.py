@@ -5,51 +5,22 @@ import random
 import tracemalloc
 from typing import Any
 
-import msgspec
 import pytest
 
 from keystead.keys import (
     NOT_READ,
     Audit,
-    Exactly,
     FindingKind,
-    FlagKey,
-    GeoKey,
-    IntegerKey,
     Keyspace,
     Layout,
-    ListKey,
-    MapKey,
     Observed,
-    OpaqueNamespace,
     Pair,
     RecordKey,
     Registry,
     SetKey,
-    SortedSetKey,
-    StreamKey,
-    StringKey,
 )
 
-
-class Sms(msgspec.Struct, frozen=True):
-    sid: str
-    attempts: int = 0
-
-
-HERE = Keyspace("sms", tag="msg")
-TEXT = StringKey(HERE, "text:{x}", Sms, purpose="t")
-COUNT = IntegerKey(HERE, "count:{ip}", ttl=Exactly(60), purpose="t")
-FLAG = FlagKey(HERE, "flag:{x}", purpose="t")
-RECORD = RecordKey(HERE, "sms:pending:{sid}", Sms, purpose="t")
-PENDING = SortedSetKey(HERE, "sms:pending", str, member="sid", score="when due", pairs_with=RECORD, purpose="t")
-MAP = MapKey(HERE, "map:{x}", int, fields=("known",), purpose="t")
-LIST = ListKey(HERE, "list:{x}", Sms, purpose="t")
-SET = SetKey(HERE, "set:{x}", int, purpose="t")
-STREAM = StreamKey(HERE, "stream:{x}", Sms, most_items=9, purpose="t")
-GEO = GeoKey(HERE, "geo:{x}", int, member="number", purpose="t")
-OTHERS = OpaqueNamespace(HERE, "asynq:*", purpose="another program's")
-REGISTRY = Registry([HERE])
+from .audited_room import FLAG, HERE, PENDING, RECORD, REGISTRY, Sms
 
 
 def kinds(audit: Audit, observed: Observed) -> list[str]:
@@ -90,47 +61,6 @@ def test_nothing_wrong_is_clean() -> None:
 def test_keys_that_are_no_text_are_shown_with_escapes() -> None:
     (finding,) = Audit(REGISTRY).observe(Observed(b"a\xff\n", "string", None))
     assert finding.key == "a\\xff\\n"
-
-
-async def sampled(valkey: Any, raw_key: bytes) -> str | None:
-    match = REGISTRY.resolve(raw_key)
-    assert match is not None
-    command = match.declaration.probe(raw_key)
-    assert command is not None
-    return match.declaration.judge_sample(await valkey.execute_command(*command))
-
-
-async def test_a_sample_shows_whether_a_value_decodes(valkey: Any) -> None:
-    good, bad = msgspec.json.encode(Sms("a")), b'{"sid": 1}'
-    await valkey.set("text:good", good)
-    await valkey.set("text:bad", bad)
-    await valkey.set("text:big", b'"' + b"x" * 100_000)
-    await valkey.set("count:1.1.1.1", "7")
-    await valkey.set("count:2.2.2.2", "x")
-    await valkey.hset("sms:pending:good", mapping={"sid": "a", "attempts": "1", "extra": "z"})
-    await valkey.hset("sms:pending:bad", mapping={"attempts": "1"})
-    await valkey.hset("sms:pending:big", mapping={f"f{n}": "x" * 100 for n in range(500)})
-    await valkey.hset("map:good", "known", "1")
-    await valkey.hset("map:bad", "known", "x")
-    await valkey.hset("map:odd", "unknown", "1")
-    await valkey.rpush("list:good", good)
-    await valkey.rpush("list:bad", good, bad)
-    await valkey.sadd("set:good", "1")
-    await valkey.sadd("set:bad", "x")
-    await valkey.xadd("stream:good", {"sid": "a"})
-    await valkey.xadd("stream:bad", {"attempts": "1"})
-    await valkey.geoadd("geo:good", (1, 2, "5"))
-    await valkey.geoadd("geo:bad", (1, 2, "x"))
-    await valkey.zadd("sms:pending", {"SM1": 1})
-    assert REGISTRY.resolve(b"flag:1").declaration.probe(b"flag:1") is None  # type: ignore[union-attr]
-    found = {key: await sampled(valkey, key) for key in await valkey.keys()}
-    assert {key for key, why in found.items() if why is not None} == {
-        b"text:bad", b"count:2.2.2.2", b"sms:pending:bad", b"map:bad", b"map:odd", b"list:bad", b"set:bad",
-        b"stream:bad", b"geo:bad",
-    }
-    assert found[b"map:odd"] == "field 'unknown' is not declared"
-    assert await sampled(valkey, b"text:absent") is None
-    assert await sampled(valkey, b"sms:pending:absent") is None
 
 
 async def test_an_index_without_a_record_is_a_broken_pair(valkey: Any) -> None:

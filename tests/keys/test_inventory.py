@@ -82,7 +82,7 @@ def test_markdown_groups_by_room_and_names_every_pattern() -> None:
         assert f"### `{declaration.pattern}`" in page
     assert "| `api_ip:{ip}` | integer | 1 min | calls \\| per minute |" in page
     assert "A text on its way.\n" in page
-    assert "\n- **written by**: sms.sender\n" in page
+    assert "\n- written by: `sms.sender`\n- read by: `sms.sender`, `sms.sweep`\n" in page
     assert to_markdown(registry()) == page
 
 

@@ -1,6 +1,6 @@
 """The registry as documents: rows for programs, Markdown and HTML for people."""
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -48,8 +48,9 @@ def inventory_rows(registry: Registry) -> list[dict[str, Any]]:
 
 def to_markdown(registry: Registry) -> str:
     """The inventory as one Markdown page, grouped by room."""
-    lines = ["# Keys and channels", ""]
-    lines += [
+    lines = [
+        "# Keys and channels",
+        "",
         "Every key and channel that may exist, by room. A name in braces is a variable; its kind is listed with it.",
     ]
     for room, rows in _by_room(registry):
@@ -59,7 +60,9 @@ def to_markdown(registry: Registry) -> str:
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         for row in rows:
             lines += ["", f"### `{row['pattern']}`", "", _sentence(row["purpose"]), ""]
-            lines += [f"- **{name}**: {_inline(text)}" for name, text in _facts(row)]
+            for fact in _facts(row):
+                shown = ", ".join(f"`{text}`" if fact.code else _inline(text) for text in fact.texts)
+                lines.append(f"- {fact.name}: {shown}")
     return "\n".join(lines) + "\n"
 
 
@@ -69,7 +72,7 @@ def to_html(registry: Registry) -> str:
     for room, rows in _by_room(registry):
         body.append(f'<section><h2 id="{escape(room)}">{escape(room)}</h2>')
         for row in rows:
-            facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _facts(row))
+            facts = "".join(f"<dt>{escape(fact.name)}</dt><dd>{fact.html()}</dd>" for fact in _facts(row))
             body.append(
                 f"<article><h3><code>{escape(row['pattern'])}</code></h3>"
                 f"<p>{escape(_sentence(row['purpose']))}</p><dl>{facts}</dl></article>"
@@ -82,27 +85,42 @@ def to_html(registry: Registry) -> str:
     return _PAGE.replace("@links@", links).replace("@body@", "\n".join(body))
 
 
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """One line about a declaration; ``code`` marks names out of the program, shown as they are."""
+
+    name: str
+    texts: list[str]
+    code: bool = False
+
+    def html(self) -> str:
+        texts = (f"<code>{escape(text)}</code>" if self.code else escape(text) for text in self.texts)
+        return ", ".join(texts)
+
+
 def _by_room(registry: Registry) -> list[tuple[str, list[dict[str, Any]]]]:
     rows = sorted(inventory_rows(registry), key=lambda row: str(row["room"]))
     return [(room, list(group)) for room, group in groupby(rows, key=lambda row: str(row["room"]))]
 
 
-def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
-    variables = "; ".join(f"{name} is {says}" for name, says in row["variables"].items())
-    named: Iterable[tuple[str, str]] = (
-        ("type", row["type"]),
-        ("holds", row["payload"]),
-        ("expires", row["ttl"]),
-        ("variables", variables),
-        ("tag", row["tag"]),
-        ("written by", ", ".join(row["writers"])),
-        ("read by", ", ".join(row["readers"])),
-        ("scripts", ", ".join(row["scripts"])),
-        ("personal data", ", ".join(row["personal"])),
-        ("pairs with", row["pairs_with"] or ""),
-        ("undecodable values", row["dead_letter"] if row["dead_letter"] != OnCorrupt.ERROR.value else ""),
+def _facts(row: dict[str, Any]) -> list[_Fact]:
+    variables = [f"{name} is {says}" for name, says in row["variables"].items()]
+    holds = [row["payload"]] if row["payload"] != row["type"] else []
+    undecodable = [row["dead_letter"]] if row["dead_letter"] != OnCorrupt.ERROR.value else []
+    facts = (
+        _Fact("type", [row["type"]]),
+        _Fact("holds", holds),
+        _Fact("expires", [row["ttl"]]),
+        _Fact("variables", variables),
+        _Fact("tag", [row["tag"]], code=True),
+        _Fact("written by", row["writers"], code=True),
+        _Fact("read by", row["readers"], code=True),
+        _Fact("scripts", row["scripts"], code=True),
+        _Fact("personal data", row["personal"]),
+        _Fact("every member has", [row["pairs_with"] or ""], code=True),
+        _Fact("values that do not decode", undecodable),
     )
-    return [(name, text) for name, text in named if text]
+    return [fact for fact in facts if any(fact.texts)]
 
 
 def _dead_letter(declaration: Declaration) -> str:
