@@ -98,7 +98,7 @@ class Script:
             wanted = (*wanted, *wanted[-1:] * (len(keys) - len(wanted)))
         names: list[bytes | str] = []
         for kind, key in zip(wanted, keys, strict=False):
-            if key.__class__ is bytes or key.__class__ is str:
+            if not isinstance(key, Reference):
                 names.append(key)
                 continue
             found = key.declaration.server_type
