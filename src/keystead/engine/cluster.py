@@ -144,6 +144,7 @@ class ClusterValkey(Valkey):
         deadline = loop.time() + self.settings.outage_seconds
         replies: dict[Node, Reply] = {}
         while True:
+            self.topology.check_open()
             missing = [node for node in self.topology.primaries if node not in replies]
             outcomes = await asyncio.gather(*(_call_node(node, raw) for node in missing), return_exceptions=True)
             away: BaseException | None = None

@@ -79,6 +79,7 @@ class Follower:
                 losses += 1
                 if not repeat or losses > MOST_REPEATS:
                     raise error
+            self._topology.check_open()
             if isinstance(error, redis.exceptions.AskError) and hops < MOST_HOPS:
                 counts.add("cluster_redirects")
                 hops += 1

@@ -87,10 +87,15 @@ class Topology:
         self._seeds = seeds
         self._settings = settings
         self._make_pool = make_pool
-        self._closed = False
+        self.closed = False
         self._stale = False
         self._refreshing: asyncio.Task[None] | None = None
         self._retiring: set[asyncio.Task[None]] = set()
+
+    def check_open(self) -> None:
+        """Raises when waiting is in vain."""
+        if self.closed:
+            raise ServerAway("the client was closed; open a new one with connect()")
 
     def any_node(self) -> Node:
         """Some primary, a connected one if there is one."""
@@ -125,7 +130,7 @@ class Topology:
     def refresh_soon(self) -> None:
         """Ask for the slot map in the background; a wish that comes during a refresh gets another one after it."""
         self._stale = True
-        if not self._closed and (self._refreshing is None or self._refreshing.done()):
+        if not self.closed and (self._refreshing is None or self._refreshing.done()):
             self._refreshing = asyncio.get_running_loop().create_task(self._keep_fresh(), name="keystead topology")
 
     async def _keep_fresh(self) -> None:
@@ -223,7 +228,7 @@ class Topology:
         task.add_done_callback(self._retiring.discard)
 
     async def aclose(self) -> None:
-        self._closed = True
+        self.closed = True
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)
