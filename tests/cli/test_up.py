@@ -134,7 +134,8 @@ def test_data_directory_that_cannot_be_written_is_refused(tmp_path):
 def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     """Drop the rights after Python has started, so that the interpreter itself need not be readable by others."""
     drop = "import os\nif os.getuid() == 0:\n os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-    code = f"import keystead.app, keystead.web, keystead.engine\nfrom keystead.cli import main\n{drop}main({arguments!r})"
+    code = "import keystead.app, keystead.engine, keystead.web\nfrom keystead.cli import main\n"
+    code += f"{drop}main({arguments!r})"
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,
                           text=True, timeout=60, check=False)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.cli.output import Format, FormatOption, console, human_bytes, table, write, write_json
+from keystead.cli.output import Format, FormatOption, console, human_bytes, note, table, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import connected, run_settings, wait_for
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FINDINGS = 1
 SHOWN_EXAMPLES = 3
+SHOWN_STRAYS = 40
 
 
 def audit(
@@ -51,6 +52,8 @@ def audit(
         write_json(report.as_dict())
     else:
         write(*_shown(report))
+        if not report.clean:
+            note("`keystead keys explain KEY` tells more about one key")
     if not report.clean:
         raise typer.Exit(FINDINGS)
 
@@ -84,7 +87,8 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
 def _shown(report: "AuditReport") -> "Iterator[RenderableType]":
     if report.patterns:
-        uses = table("pattern", "type", "keys", "memory", "findings", right=("keys", "memory", "findings"))
+        uses = table("pattern", "type", "keys", "memory", "findings", title="Declared",
+                     right=("keys", "memory", "findings"))
         for use in report.patterns:
             uses.add_row(use.pattern, use.type, f"{use.keys:,}", human_bytes(use.memory_bytes),
                          f"[red]{use.findings:,}[/red]" if use.findings else "")
@@ -92,27 +96,30 @@ def _shown(report: "AuditReport") -> "Iterator[RenderableType]":
     if report.undeclared:
         strays = table("looks like", "types", "keys", "memory", "no ttl", "for example",
                        title="Not declared", right=("keys", "memory", "no ttl"))
-        for stray in report.undeclared:
+        for stray in report.undeclared[:SHOWN_STRAYS]:
             strays.add_row(_plain(stray.pattern), ", ".join(stray.types), f"{stray.keys:,}",
                            human_bytes(stray.memory_bytes), f"{stray.without_ttl:,}" if stray.without_ttl else "",
                            _plain(stray.examples[0] if stray.examples else ""))
         yield strays
+        if len(report.undeclared) > SHOWN_STRAYS:
+            yield f" and {len(report.undeclared) - SHOWN_STRAYS:,} more kinds; --format json has them all"
     if report.findings:
-        findings = table("finding", "pattern", "keys", "for example", title="Not as declared", right=("keys",))
+        findings = table("finding", "pattern", "keys", "for example", "why", title="Not as declared", right=("keys",))
         for group in report.findings:
-            examples = "\n".join(f"{each['key']} {each['says']}" for each in group.examples[:SHOWN_EXAMPLES])
-            findings.add_row(f"[red]{group.kind}[/red]", group.pattern, f"{group.keys:,}", _plain(examples))
+            head = f"[red]{group.kind}[/red]", group.pattern, f"{group.keys:,}"
+            for example in group.examples[:SHOWN_EXAMPLES]:
+                findings.add_row(*head, _plain(example["key"]), _plain(example["says"]))
+                head = "", "", ""
         yield findings
     yield _verdict(report)
 
 
 def _verdict(report: "AuditReport") -> str:
-    total = f"{report.keys:,} keys, {human_bytes(report.memory_bytes)}"
+    total = f"{report.keys:,} {'key' if report.keys == 1 else 'keys'} ({human_bytes(report.memory_bytes)})"
     if report.clean:
         return f"[green]Clean[/green]: {total}, all as declared."
     wrong = sum(group.keys for group in report.findings)
-    return (f"[red]Drift[/red]: of {total}, {report.undeclared_keys:,} are not declared; "
-            f"{wrong:,} findings in declared ones.")
+    return f"[red]Drift[/red]: {total}, {report.undeclared_keys:,} not declared, {wrong:,} findings in declared ones."
 
 
 def _plain(text: str) -> str:
