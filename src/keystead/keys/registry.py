@@ -100,17 +100,15 @@ class Registry:
         if not self._tagged:
             found = resolver.resolve(text)
             return None if found is None else Match(found[0], found[1])
-        if not text.startswith("{"):
+        end = text.find("}")
+        if end < 0 or not text.startswith("{"):
             return None
-        tag, brace, name = text[1:].partition("}")
-        if not brace:
-            return None
-        found = resolver.resolve(name)
+        found = resolver.resolve(text[end + 1 :])
         if found is None:
             return None
         declaration, arguments = found
         try:
-            fits = declaration.tag.of(arguments) == tag
+            fits = declaration.tag.of(arguments) == text[1:end]
         except DeclarationError:
             return None
         return Match(declaration, arguments) if fits else None
