@@ -9,7 +9,7 @@ from keystead.testing.server import LocalServer
 
 from .source import PROJECT
 
-PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (PROJECT / "docs").glob("*.md"))]
+PAGES = ["README.md", *sorted(str(page.relative_to(PROJECT)) for page in (PROJECT / "docs").rglob("*.md"))]
 EXAMPLES = [
     pytest.param(block, id=f"{page} #{number}")
     for page in PAGES

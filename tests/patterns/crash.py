@@ -33,7 +33,9 @@ class Mortal:
     def run(self, command: Any, decode: Callable[[Any], Any], *, repeat: bool = False) -> Awaitable[Any]:
         return self._mortally(lambda: self._valkey.run(command, decode, repeat=repeat))
 
-    def run_block(self, commands: Sequence[Any], decode: Callable[[Any], Any], *, repeat: bool = False) -> Awaitable[Any]:
+    def run_block(
+        self, commands: Sequence[Any], decode: Callable[[Any], Any], *, repeat: bool = False
+    ) -> Awaitable[Any]:
         return self._mortally(lambda: self._valkey.run_block(commands, decode, repeat=repeat))
 
     def run_script(self, script: Script, rest: tuple[Any, ...], decode: Callable[[Any], Any]) -> Awaitable[Any]:
