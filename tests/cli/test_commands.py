@@ -1,7 +1,7 @@
 import pytest
 
 from keystead.cli.commands import program
-from keystead.cli.documents import commands
+from keystead.cli.docs import commands
 
 from .command import keystead
 

@@ -3,7 +3,7 @@
 import inspect
 import re
 
-from keystead.cli import documents
+from keystead.cli import docs
 from keystead.settings import all_settings
 
 from .source import PROJECT
@@ -14,7 +14,7 @@ UNITS = {"seconds", "ms", "bytes", "items", "keys", "port", "wires"}
 
 
 def test_generated_pages_are_current():
-    assert documents.stale_pages(DOCS) == [], "run make docs"
+    assert docs.stale_pages(DOCS) == [], "run make docs"
 
 
 def test_every_setting_says_what_it_means_and_has_a_line():
@@ -32,13 +32,13 @@ def test_every_number_among_the_settings_names_its_unit():
 
 def test_every_command_and_option_says_what_it_does_and_is_documented():
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
-    commands = list(documents.commands())
+    commands = list(docs.commands())
     assert {"keystead", "keystead up", "keystead keys audit"} <= {path for path, _, _ in commands}
     silent = []
     for path, says, function in commands:
         assert f"## `{path}`" in page
         silent += [path] if not says.strip() else []
-        described = {name for name, info, _, _ in documents.parameters(function) if info.help}
+        described = {name for name, info, _, _ in docs.parameters(function) if info.help}
         wanted = set(inspect.signature(function).parameters) - {"context"}
         silent += [f"{path} {name}" for name in wanted - described]
     assert not silent, "commands or options without help"

@@ -1,9 +1,7 @@
 """``keystead up`` and ``keystead login-link``."""
 
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, cast
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
@@ -15,26 +13,7 @@ from keystead.errors import Conflict, Invalid, KeysteadError
 if TYPE_CHECKING:
     from keystead.app import App
     from keystead.settings import Settings
-
-
-class _Ready(Protocol):
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def login_url(self) -> str: ...
-
-
-class _WebFront(Protocol):
-    async def serve(self, app: "App", *, dashboard: bool, on_ready: Callable[[_Ready], None]) -> None: ...
-
-    def login_link(self, app: "App") -> str: ...
-
-
-def _web() -> _WebFront:
-    """The web front. Fronts do not import one another, so this one starts that one by its name."""
-    return cast(_WebFront, import_module("keystead.web"))
-
+    from keystead.web import Ready
 
 DataOption = Annotated[
     Path | None,
@@ -81,12 +60,13 @@ def up(
 def _refuse_second(app: "App", settings: "Settings") -> None:
     """Say so if the same installation already runs; its port would be taken too, and that would mislead."""
     from keystead.engine import attach
+    from keystead.web import login_link
 
     if not settings.valkey.url.startswith("embedded://"):
         return
     try:
         attach(app.data_directory)
-        address = _web().login_link(app).partition("/login")[0]
+        address = login_link(app).partition("/login")[0]
     except KeysteadError:
         return
     raise Conflict(f"keystead up already runs in {app.data_directory}, at {address}; `keystead login-link` prints a "
@@ -94,23 +74,25 @@ def _refuse_second(app: "App", settings: "Settings") -> None:
 
 
 async def _serve(app: "App", settings: "Settings", dashboard: bool) -> None:
+    from keystead.web import serve
+
     messages = console(stderr=True)
     spinner = messages.status("Starting…")
     if messages.is_terminal:
         spinner.start()
 
-    def announce(ready: _Ready) -> None:
+    def announce(ready: "Ready") -> None:
         spinner.stop()
         _print_banner(app, settings, ready, dashboard)
 
     try:
-        await _web().serve(app, dashboard=dashboard, on_ready=announce)
+        await serve(app, dashboard=dashboard, on_ready=announce)
     finally:
         spinner.stop()
     messages.print("Stopped.")
 
 
-def _print_banner(app: "App", settings: "Settings", ready: _Ready, dashboard: bool) -> None:
+def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -145,8 +127,9 @@ def login_link(context: typer.Context, data: DataOption = None) -> None:
     settings = run_settings(context, valkey_url=_server(data, None))
     _require_server_extra(False)
     from keystead.app import App
+    from keystead.web import login_link as new_link
 
-    print(_web().login_link(App(settings)))
+    print(new_link(App(settings)))
 
 
 def _server(data: Path | None, url: str | None) -> str | None:

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from keystead.engine import Valkey
-from keystead.engine.scan import scan
+from keystead.engine import Valkey, scan
 from keystead.keys import NOT_READ, AuditReport, Command, Match, Observed, Registry, Reply
 from keystead.operations.pairs import LiveAudit, Pairs
 from keystead.operations.throttle import LARGEST_BATCH_KEYS, Throttle

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from keystead.engine import Valkey
-from keystead.engine.scan import scan
+from keystead.engine import Valkey, scan
 from keystead.keys import Declaration, Registry
 
 # Of each pattern the first so many keys are weighed in every walk, and after that one in WEIGHED_ONE_IN.

@@ -1,24 +1,24 @@
 import subprocess
 import sys
 
-from keystead.cli import documents
+from keystead.cli import docs
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "keystead.cli.documents", *arguments], capture_output=True, text=True,
+    return subprocess.run([sys.executable, "-m", "keystead.cli.docs", *arguments], capture_output=True, text=True,
                           check=False)
 
 
 def test_pages_are_written_once_and_then_current(tmp_path):
     folder = tmp_path / "docs"
-    assert documents.stale_pages(folder) == sorted(documents.PAGES)
-    assert documents.write_pages(folder) == sorted(documents.PAGES)
-    assert documents.stale_pages(folder) == []
-    assert documents.write_pages(folder) == []
+    assert docs.stale_pages(folder) == sorted(docs.PAGES)
+    assert docs.write_pages(folder) == sorted(docs.PAGES)
+    assert docs.stale_pages(folder) == []
+    assert docs.write_pages(folder) == []
 
 
 def test_a_changed_page_is_found_and_mended(tmp_path):
-    documents.write_pages(tmp_path)
+    docs.write_pages(tmp_path)
     (tmp_path / "settings.md").write_text("old")
     checked = run(str(tmp_path), "--check")
     assert checked.returncode == 1
@@ -29,7 +29,7 @@ def test_a_changed_page_is_found_and_mended(tmp_path):
 
 
 def test_commands_page_lists_defaults_choices_and_switches():
-    page = documents.commands_page()
+    page = docs.commands_page()
     assert "| `--keys-per-second KEYS` | `20000` | Look at no more keys than this in a second. |" in page
     assert r"`--format table\|json` | `table` |" in page
     assert "| `--values`, `--no-values` | `--values` |" in page
@@ -37,10 +37,10 @@ def test_commands_page_lists_defaults_choices_and_switches():
 
 
 def test_settings_page_has_choices_and_environment_names():
-    page = documents.settings_page()
+    page = docs.settings_page()
     assert "`KEYSTEAD_HTTP_PORT` | `8400` |" in page
     assert "one of `always`, `everysec`, `no`" in page
 
 
 def test_keys_page_is_the_inventory():
-    assert "`api_ip:{ip}`" in documents.keys_page()
+    assert "`api_ip:{ip}`" in docs.keys_page()

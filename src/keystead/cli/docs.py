@@ -1,6 +1,6 @@
 """Writes the generated pages of ``docs/``: keys, settings and commands.
 
-``python -m keystead.cli.documents docs`` writes them; with ``--check`` it only says which are stale and leaves
+``python -m keystead.cli.docs docs`` writes them; with ``--check`` it only says which are stale and leaves
 with exit code 1. A house test does the same, so a page never drifts from the code.
 """
 
