@@ -60,6 +60,8 @@ class Valkey(redis.asyncio.Redis):
         self._plans: dict[str, Plan] = {}
         self._hub: Hub | None = None
         self._find = find
+        self._loaded_scripts: set[str] = set()
+        self._loaded_at = 0
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -154,6 +156,15 @@ class Valkey(redis.asyncio.Redis):
             # The text runs the script and loads it for the next caller, in the same round trip.
             reply = await self.call(("EVAL", script.text, *rest), repeat=repeat)
         return decode(reply)
+
+    @property
+    def loaded_scripts(self) -> set[str]:
+        """Hashes of scripts that this client has seen run since it last lost a connection."""
+        generation = sum(wire.generation for wire in self._wires)
+        if generation != self._loaded_at:
+            self._loaded_at = generation
+            self._loaded_scripts.clear()
+        return self._loaded_scripts
 
     async def call(self, args: tuple[Any, ...], *, repeat: bool = False) -> Reply:
         """One command over the shared wire; the raw reply, or the server's error raised."""
@@ -309,16 +320,16 @@ class Valkey(redis.asyncio.Redis):
 
 
 def refusal_of(replies: list[Reply]) -> Exception | None:
-    """Why a block was not run at all: the server said to every part of it that it cannot yet. ``None`` if any ran."""
-    refusal: Exception | None = None
-    for reply in replies:
-        if isinstance(reply, NOT_YET):
-            refusal = refusal or reply
-        elif reply != b"OK" and not isinstance(reply, redis.exceptions.ExecAbortError):
-            return None
-    if refusal is None or (replies[0] == b"OK" and not isinstance(replies[-1], Exception)):
+    """Why no part of a block was run: the server cannot run any command yet. ``None`` if something may have run."""
+    refused = [reply for reply in replies if isinstance(reply, NOT_YET)]
+    if not refused:
         return None
-    return refusal
+    if len(refused) == len(replies):
+        return refused[0]
+    # One transaction from the first command to the last that was aborted as a whole.
+    inside = all(isinstance(reply, Exception) or reply == b"QUEUED" for reply in replies[1:-1])
+    aborted = replies[0] == b"OK" and isinstance(replies[-1], redis.exceptions.ExecAbortError)
+    return refused[0] if inside and aborted else None
 
 
 def multi(commands: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -67,7 +67,7 @@ class ClusterPipeline(Pipeline):
             try:
                 return await super().watch(*names)
             except redis.exceptions.MovedError as error:
-                await self.reset()  # type: ignore[no-untyped-call]
+                await self.reset()
                 node = topology.moved(error, node)
             except redis.exceptions.ConnectionError as error:
                 topology.refresh_soon()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import redis.exceptions
@@ -40,6 +40,10 @@ class Pending(Generic[T]):
     def __init__(self) -> None:
         self._value: object = _UNSET
         self._error: Exception | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self._error is not None or self._value is not _UNSET
 
     def settle(self, value: T) -> None:
         self._value = value
@@ -113,9 +117,21 @@ class Pipeline(RedisPipeline):
         self._scripts_at[len(self.command_stack)] = script
         return self.run(("EVALSHA", script.sha, *rest), decode, repeat=repeat)
 
+    def _with_texts(self, stack: Any) -> Any:
+        """Send the text where the server may not have it yet: commands of a pipeline run in their order."""
+        sent = set(self._valkey.loaded_scripts)
+        stack = list(stack)
+        for index, script in self._scripts_at.items():
+            if script.sha not in sent:
+                sent.add(script.sha)
+                stack[index] = ("EVAL", script.text, *stack[index][0][2:]), stack[index][1]
+        return stack
+
     async def _run_missing(self, stack: Any, scripts: dict[int, Script], replies: list[Reply]) -> None:
-        """Give the text of each script that the server did not know; those calls run after the rest."""
+        """Only after someone flushed the server's scripts: give the text again; those calls run after the rest."""
+        loaded = self._valkey.loaded_scripts
         for index, script in scripts.items():
+            loaded.add(script.sha)
             if isinstance(replies[index], redis.exceptions.NoScriptError):
                 rest = stack[index][0][2:]
                 try:
@@ -139,11 +155,18 @@ class Pipeline(RedisPipeline):
         try:
             async with asyncio.timeout(self._valkey.settings.command_timeout_seconds):
                 yield
-        except (TimeoutError, OSError) as error:
-            raise AnswerLost(f"the answer was lost: {error or 'none came in time'}") from error
-        except redis.exceptions.ConnectionError as error:
-            kind = ServerAway if self.connection is None or not self.watching else AnswerLost
-            raise kind(f"the connection that watches is gone: {error}") from error
+        except (TimeoutError, OSError, redis.exceptions.ConnectionError, redis.exceptions.TimeoutError) as error:
+            kind = AnswerLost if self.watching else ServerAway
+            self.watching = False  # a new connection watches nothing
+            if self.connection is not None:
+                await self.connection.disconnect(nowait=True)
+            reason = str(error) or f"no answer for {self._valkey.settings.command_timeout_seconds:g} s"
+            raise kind(f"the connection of its own that WATCH needs is gone: {reason}") from error
+
+    async def reset(self) -> None:  # type: ignore[override]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._valkey.settings.command_timeout_seconds):
+                await super().reset()  # type: ignore[no-untyped-call]
 
     # -- execution --------------------------------------------------------------------------------------------------
 
@@ -157,17 +180,17 @@ class Pipeline(RedisPipeline):
             elif not stack:
                 return []
             else:
-                raw = await self._execute_shared(stack, repeatable)
+                raw = await self._execute_shared(self._with_texts(stack), repeatable)
                 await self._run_missing(stack, self._scripts_at, raw)
             return self._hand_out(stack, takers, raw, raise_on_error)
         except Exception as error:
             for pending, _, _ in takers.values():
-                if pending._value is _UNSET:
+                if not pending.settled:
                     pending.fail(error)
             raise
         finally:
             self._takers, self._repeatable, self._scripts_at = {}, set(), {}
-            await self.reset()  # type: ignore[no-untyped-call]
+            await self.reset()
 
     async def _execute_shared(self, stack: Any, repeatable: set[int]) -> list[Reply]:
         commands = [args for args, _ in stack]

@@ -62,6 +62,8 @@ def parse_header(text: str) -> Header:
         if not line.startswith("--"):
             break
         comments.append(line[2:].strip())
+    if not comments or not re.match(r"[\w ]+: \S", comments[0]):
+        raise ValueError("the second line must say what the script does: -- name: purpose")
     slots: dict[str, list[Slot]] = {"KEYS": [], "ARGV": []}
     more = {"KEYS": False, "ARGV": False}
     derives, returns, cost, repeat = [], "", "", None
@@ -89,8 +91,6 @@ def parse_header(text: str) -> Header:
             repeat = not word.startswith("not safe")
             if repeat and not word.startswith("safe"):
                 raise ValueError("Repeat: must say safe or not safe")
-    if not comments or ":" not in comments[0]:
-        raise ValueError("the second line must say what the script does: -- name: purpose")
     if not returns or not cost or repeat is None:
         raise ValueError("the header needs the lines Returns, and Cost with Repeat: safe or not safe")
     return Header(

@@ -138,7 +138,8 @@ class Script:
     def _check_count(self, what: str, given: int, wanted: int, open_end: bool) -> None:
         if given == wanted or (open_end and given >= wanted - 1):
             return
-        raise DeclarationError(f"{self} takes {'at least ' if open_end else ''}{wanted} {what}, got {given}")
+        least = f"at least {wanted - 1}" if open_end else str(wanted)
+        raise DeclarationError(f"{self} takes {least} {what}, got {given}")
 
 
 def _shown(value: object) -> str:

@@ -145,6 +145,8 @@ class Wire:
 
     async def _reconnect(self) -> None:
         pause = FIRST_PAUSE_SECONDS
+        # Callers who wait for a short time only must see a server that is back within it.
+        longest = max(FIRST_PAUSE_SECONDS, min(LONGEST_PAUSE_SECONDS, self._settings.outage_seconds / 4))
         try:
             while True:
                 try:
@@ -155,12 +157,12 @@ class Wire:
                     self._fatal = error
                     self.last_problem = str(error)
                     self._tell()
-                    pause = LONGEST_PAUSE_SECONDS
+                    pause = longest
                 except (KeysteadError, redis.exceptions.RedisError, NotSent, OSError) as error:
                     # Whatever it was, giving up here would leave every later caller without a connection.
                     self.last_problem = str(error)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))
-                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+                pause = min(pause * 2, longest)
         finally:
             self._healing = None
 
