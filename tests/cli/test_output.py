@@ -39,6 +39,15 @@ def test_json_is_valid_whatever_the_terminal_can_show(monkeypatch, stream):
     assert ("ключ" in terminal.getvalue()) == (stream is Utf8Terminal)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("plain é", "plain é"), ("\x1b[2Jgone", r"\x1b[2Jgone"), ("a\nb", "a\nb"), ("\x9b1m", r"\xc2\x9b1m"),
+     ("\udcff", r"\xff")],
+)
+def test_nothing_that_steers_a_terminal_is_shown(text, shown):
+    assert output.printable(text) == shown
+
+
 def test_rows_are_neither_cut_nor_wrapped_off_a_terminal(monkeypatch):
     page = io.StringIO()
     monkeypatch.setattr("sys.stdout", page)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from keystead.engine.script_header import body_problems
+
 from .source import scripts
 
 LONGEST_BODY_LINES = 60
@@ -89,6 +91,11 @@ def test_every_command_names_its_key_by_a_local(path):
     _, body = split(path)
     calls = re.findall(r"redis\.p?call\(\s*['\"]\w+['\"]\s*,\s*(['\"])", code(body))
     assert not calls
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name)
+def test_the_engine_reads_the_same_header(path):
+    assert body_problems("\n".join(["#!lua", *split(path)[0], *split(path)[1]])) == []
 
 
 def test_every_fragment_is_included_by_a_script_beside_it():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.cli.output import Format, FormatOption, console, human_bytes, note, table, write, write_json
+from keystead.cli.output import Format, FormatOption, console, human_bytes, note, printable, table, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import connected, run_settings, wait_for
 
@@ -126,4 +126,4 @@ def _plain(text: str) -> str:
     """Names come from the server; what looks like markup in them is not."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape(printable(text))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import typer
 
 from keystead.cli.commands import program
+from keystead.cli.output import note, printable
 from keystead.errors import KeysteadError
 
 COULD_NOT = 2
@@ -57,8 +58,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _refuse(message: str) -> int:
-    line = "".join(character if character.isprintable() else "?" for character in " ".join(message.split()))
-    print(f"keystead: {line}", file=sys.stderr)
+    note(printable(" ".join(message.split())))
     return COULD_NOT
 
 

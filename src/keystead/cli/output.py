@@ -73,8 +73,20 @@ def fact_grid(facts: Iterable[tuple[str, object]]) -> "Table":
     grid.add_column(overflow="fold")
     for name, value in facts:
         if value not in (None, "", (), {}):
-            grid.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+            grid.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
     return grid
+
+
+def printable(text: str) -> str:
+    """The text without anything that would steer a terminal: what is not printable is shown as an escape.
+
+    Names and values come from a server that anyone may have written to. Line breaks stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n"
+                   else "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogateescape"))
+                   for letter in text)
 
 
 def write_json(value: object) -> None:
