@@ -25,6 +25,7 @@ class Sms(msgspec.Struct, frozen=True):
 
 
 HERE = Keyspace("elsewhere")
+DEAD = ListKey(HERE, "dead", bytes, purpose="t")
 RECORD = RecordKey(HERE, "task:{queue}:{task_id}", Sms, purpose="t")
 
 
@@ -41,6 +42,8 @@ RECORD = RecordKey(HERE, "task:{queue}:{task_id}", Sms, purpose="t")
         (lambda ks: SetKey(ks, "tasks", str, purpose="t", pairs_with=RECORD), "cannot fill queue"),
         (lambda ks: SetKey(ks, "tasks:{queue}", str, purpose="t", pairs_with=Pair(RECORD, "nope")), "cannot fill"),
         (lambda ks: FlagKey(ks, "a:{x}", purpose="t", tag="{y}"), "needs y in the pattern"),
+        (lambda ks: ListKey(ks, "a", Sms, purpose="t", dead_letter=RECORD), "must be a list"),
+        (lambda ks: ListKey(ks, "a", Sms, purpose="t", dead_letter=DEAD), "of the same tag"),
     ],
 )
 def test_what_cannot_be_right_is_refused(declare: Callable[[Keyspace], object], why: str) -> None:

@@ -58,7 +58,9 @@ async def test_a_map_has_only_declared_fields(valkey: Any) -> None:
     ref = COUNTS.at("1")
     await ref.set(valkey, "attempted", 5)
     assert await ref.increment(valkey, "failed:timeout") == 1
-    assert await ref.increment(valkey, "failed:timeout", 2) == 3
+    assert await ref.increment(valkey, "failed:timeout", 2.0) == 3
+    with pytest.raises(DeclarationError, match="holds integers"):
+        await ref.increment(valkey, "failed:timeout", 0.5)
     assert await ref.all(valkey) == {"attempted": 5, "failed:timeout": 3}
     assert (await ref.get(valkey, "attempted"), await ref.get(valkey, "failed:x")) == (5, None)
     assert await ref.size(valkey) == 2

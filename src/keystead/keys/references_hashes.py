@@ -99,6 +99,9 @@ class MapRef(KeyReference, Generic[T]):
         """Add to a field of numbers, starting from zero, and return the sum."""
         if isinstance(self.codec, IntegerCodec):
             command = "HINCRBY"
+            if by != int(by):
+                raise DeclarationError(f"{self.declaration.pattern} holds integers; {by} is none")
+            by = int(by)
         elif isinstance(self.codec, FloatCodec):
             command = "HINCRBYFLOAT"
         else:
