@@ -74,6 +74,11 @@ async def test_foreign_name_is_refused_even_with_a_session(operator, host):
     assert "http.host_names" in answer.json()["message"]
 
 
+async def test_two_names_in_one_request_are_refused(operator):
+    answer = await operator.get("/api/1/keys", headers=[("Host", "127.0.0.1:8400"), ("Host", "evil.example")])
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9999", "null", "http://localhost:8400"])
 async def test_page_of_another_site_cannot_use_the_session_to_write(operator, valkey, origin):
     answer = await operator.post("/api/1/blocks", json={"address": STRANGER, "lasts_seconds": 60},

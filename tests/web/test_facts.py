@@ -1,6 +1,8 @@
 """What the server says about itself."""
 
-from keystead.web.facts import facts_of_info, read_facts
+import pytest
+
+from keystead.web.facts import facts_of_info, facts_together, read_facts
 
 
 async def test_live_server_is_read(valkey):
@@ -37,3 +39,19 @@ def test_failed_writes_to_disk_are_told():
 def test_keys_of_all_databases_are_summed():
     facts = facts_of_info({"db0": {"keys": 3, "expires": 1}, "db7": {"keys": 4, "expires": 2}, "dbsize": 9})
     assert (facts.keys, facts.keys_with_ttl) == (7, 3)
+
+
+def test_several_servers_count_as_one():
+    sound = facts_of_info({"used_memory": 5, "connected_slaves": 1, "uptime_in_seconds": 9, "aof_enabled": 1})
+    failed = facts_of_info({"used_memory": 7, "uptime_in_seconds": 4, "aof_enabled": 1, "aof_last_write_status": "err"})
+    both = facts_together([sound, failed])
+    assert (both.memory_bytes, both.uptime_seconds, both.replicas, both.primaries) == (12, 4, 1, 2)
+    assert not both.persistence_ok
+
+
+@pytest.mark.cluster
+async def test_cluster_is_read_whole(cluster):
+    for number in range(30):
+        await cluster.set(f"k{number}", 1)
+    facts = await read_facts(cluster)
+    assert (facts.mode, facts.primaries, facts.replicas, facts.keys) == ("cluster", 3, 3, 30)

@@ -34,6 +34,11 @@ async def test_unknown_path_and_method_have_it_too(operator):
     assert answer.status_code == 405 and answer.json()["type"] == "method_not_allowed"
 
 
+async def test_without_a_dashboard_the_first_page_is_the_documentation(operator):
+    answer = await operator.get("/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/docs")
+
+
 async def test_background_work_is_taken_up_again(monkeypatch):
     monkeypatch.setattr("keystead.web.server.AGAIN_SECONDS", 0.0)
     tries = asyncio.Event()

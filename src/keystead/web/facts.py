@@ -1,7 +1,8 @@
 """What the server says about itself, as values with names and units."""
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from keystead.engine import Valkey
@@ -9,7 +10,11 @@ from keystead.engine import Valkey
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """One look at a server. ``commands`` counts since its start; ``hit_rate`` is None before the first lookup."""
+    """One look at a server, or at all primaries of a cluster together.
+
+    ``commands`` counts since the start; ``hit_rate`` is None before the first lookup; ``uptime_seconds`` is that of the
+    youngest, ``primaries`` how many were asked.
+    """
 
     product: str
     version: str
@@ -31,6 +36,7 @@ class ServerFacts:
     persistence_ok: bool
     replicas: int
     loading: bool
+    primaries: int = 1
 
     @property
     def hit_rate(self) -> float | None:
@@ -39,8 +45,26 @@ class ServerFacts:
 
 
 async def read_facts(valkey: Valkey) -> ServerFacts:
-    """Ask the server once (INFO). Raises ``Unavailable`` when it is away."""
-    return facts_of_info(await valkey.info())
+    """Ask every server that holds keys once (INFO). Raises ``Unavailable`` when one is away."""
+    nodes = await valkey.nodes()
+    return facts_together([facts_of_info(info) for info in await asyncio.gather(*(node.info() for node in nodes))])
+
+
+_SUMMED = ("memory_bytes", "memory_peak_bytes", "memory_limit_bytes", "clients", "keys", "keys_with_ttl", "commands",
+           "hits", "misses", "expired", "evicted", "replicas", "primaries")
+
+
+def facts_together(facts: list[ServerFacts]) -> ServerFacts:
+    """Several servers as one: sums, the youngest, and the first that is not in order."""
+    if len(facts) == 1:
+        return facts[0]
+    worst = next((each for each in facts if not each.persistence_ok), facts[0])
+    return replace(
+        worst,
+        uptime_seconds=min(each.uptime_seconds for each in facts),
+        loading=any(each.loading for each in facts),
+        **{name: sum(getattr(each, name) for each in facts) for name in _SUMMED},
+    )
 
 
 def facts_of_info(info: Mapping[str, Any]) -> ServerFacts:

@@ -63,8 +63,8 @@ class Sampler:
         rate = None
         # A restarted server counts from zero again.
         if self._last is not None and facts.commands >= self._last[1] and now > self._last[0]:
-            # The look itself is one command; an idle server shall read as idle.
-            rate = max(0.0, facts.commands - self._last[1] - 1) / (now - self._last[0])
+            # The look itself is one command for each server; an idle one shall read as idle.
+            rate = max(0.0, facts.commands - self._last[1] - facts.primaries) / (now - self._last[0])
         self._last = now, facts.commands
         self.facts, self.problem, self.away_since = facts, None, None
         self.samples.append(RateSample(self._clock.now(), rate, facts.memory_bytes))

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
 from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
@@ -63,11 +63,17 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
         trusted_proxies=Networks.parse(http.trusted_proxies, setting="http.trusted_proxies"),
         cookie_name=cookie,
     )
-    if dashboard:
+    if not dashboard:
+        app.add_api_route("/", _lead_to_docs, include_in_schema=False)
+    else:
         from keystead.web.dashboard import mount
 
         mount(app, running, sampler, census)
     return app
+
+
+async def _lead_to_docs() -> Response:
+    return RedirectResponse("/docs", 303)
 
 
 async def _keep_going(work: Callable[[], Awaitable[None]]) -> None:

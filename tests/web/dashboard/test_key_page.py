@@ -1,6 +1,7 @@
 """One key as a page shows it."""
 
 import pytest
+from playwright.async_api import expect
 
 from keystead.edge.keys import API_IP, EDGE
 from keystead.keys import Keyspace, Registry, StringKey
@@ -79,3 +80,34 @@ def test_masked_value_keeps_its_shape():
 
 def test_address_of_a_key_that_is_no_text():
     assert key_address(b"a b:\xff") == "/key?key=a%20b%3A%5Cxff"
+
+
+@pytest.mark.browser
+async def test_typed_key_is_explained_and_revealed(page, store):
+    await API_IP.at("203.0.113.77").set(store, 4711)
+    await page.get_by_placeholder("Explain a key…").fill("api_ip:203.0.113.77")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("h1")).to_have_text("api_ip:20•••")
+    await expect(page.locator(".ks-value")).to_have_text("•••")
+    await page.get_by_role("button", name="Reveal personal data").click()
+    await expect(page.locator(".ks-value")).to_have_text("4711")
+    await expect(page.locator("h1")).to_have_text("api_ip:203.0.113.77")
+    await expect(page.locator(".ks-facts")).to_contain_text("declared: 1 min")
+    await page.get_by_role("button", name="Hide personal data").click()
+    await expect(page.locator(".ks-value")).to_have_text("•••")
+
+
+@pytest.mark.browser
+async def test_stray_key_with_hostile_content_is_only_text(page, store):
+    await store.hset("<img src=x onerror=alert(1)>", mapping={"a": "</pre><script>alert(2)</script>"})
+    await page.goto("/key?key=<img src=x onerror=alert(1)>")
+    await expect(page.locator("h1")).to_have_text("<img src=x onerror=alert(1)>")
+    await expect(page.locator(".ks-value")).to_contain_text("</pre><script>alert(2)</script>")
+    await expect(page.locator(".ks-chip.warn").first).to_have_text("not declared")
+    assert await page.locator("main img").count() == 0
+
+
+@pytest.mark.browser
+async def test_empty_question_is_answered_kindly(page):
+    await page.goto("/key")
+    await expect(page.locator(".ks-empty")).to_contain_text("Type a key")

@@ -48,7 +48,7 @@ def _head(sampler: Sampler) -> Look:
     def look() -> None:
         facts = sampler.facts
         title.set_content(f"{facts.product} {facts.version}" if facts else "Server")
-        below.set_content(_summary(facts) if facts else "Waiting for the first answer…")
+        below.set_content(summary(facts) if facts else "Waiting for the first answer…")
         away = sampler.away_since is not None
         state.set_content("Away" if away else "Loading its data" if facts and facts.loading else "Running")
         state.classes(add="away") if away else state.classes(remove="away")
@@ -56,11 +56,13 @@ def _head(sampler: Sampler) -> Look:
     return look
 
 
-def _summary(facts: ServerFacts) -> str:
-    role = {"master": "primary"}.get(facts.role, facts.role)
-    mode = "" if facts.mode == "standalone" else f", {facts.mode}"
+def summary(facts: ServerFacts) -> str:
     replicas = f" with {facts.replicas} replica{'s' if facts.replicas > 1 else ''}" if facts.replicas else ""
-    return f"{role.capitalize()}{replicas}{mode}, up {shown_duration(facts.uptime_seconds)}"
+    if facts.mode == "cluster":
+        what = f"Cluster of {facts.primaries} primar{'ies' if facts.primaries > 1 else 'y'}"
+    else:
+        what = {"master": "Primary", "slave": "Replica"}.get(facts.role, facts.role.capitalize())
+    return f"{what}{replicas}, up {shown_duration(facts.uptime_seconds)}"
 
 
 def tile_texts(facts: ServerFacts) -> list[tuple[str, str, str]]:
