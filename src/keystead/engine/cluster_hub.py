@@ -31,6 +31,7 @@ class ClusterHub:
         self._by_node: dict[Node, Hub] = {}
         # Shard channels that lost their node and found no other yet: since when, and who listens.
         self._adrift: dict[bytes, tuple[float, set[Listener]]] = {}
+        self._interrupted: set[Listener] = set()  # to be told of one gap when all their channels are back
         self._stale = False
         self._closed = False
         self._moving: asyncio.Task[None] | None = None
@@ -143,7 +144,9 @@ class ClusterHub:
     def _set_adrift(self, hub: Hub, name: bytes) -> None:
         since, group = self._adrift.get(name, (asyncio.get_running_loop().time(), set()))
         # Whoever is still on the way in looks for the node itself.
-        self._adrift[name] = since, group | {listener for listener in hub.release(name) if listener.inside}
+        group |= {listener for listener in hub.release(name) if listener.inside}
+        self._adrift[name] = since, group
+        self._interrupted |= group
 
     def _on_change(self) -> None:
         """The slot map changed: shard channels follow their slots."""
@@ -162,23 +165,22 @@ class ClusterHub:
                 if node not in self._topology.primaries and not hub.listeners:
                     del self._by_node[node]
                     await hub.aclose()
-            moved: set[Listener] = set()
             for name in list(self._adrift):
-                moved |= await self._take_ashore(name)
-            for listener in moved:
+                await self._take_ashore(name)
+            waiting = {listener for _, group in self._adrift.values() for listener in group}
+            for listener in self._interrupted - waiting:
                 listener.note_gap()
+            self._interrupted &= waiting
             if self._adrift:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _take_ashore(self, name: bytes) -> set[Listener]:
+    async def _take_ashore(self, name: bytes) -> None:
         """Let everyone who listened to this channel join its new node. Who could not stays adrift."""
-        landed: set[Listener] = set()
         _, group = self._adrift[name]
         try:
             for listener in list(group):
                 if not listener.closed:
                     await self._join(listener, name)
-                    landed.add(listener)
                 group.discard(listener)
         except Unavailable:
             self._topology.refresh_soon()
@@ -188,7 +190,6 @@ class ClusterHub:
             group.clear()
         if not group:
             del self._adrift[name]
-        return landed
 
     async def aclose(self) -> None:
         self._closed = True
