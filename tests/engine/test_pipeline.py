@@ -11,26 +11,13 @@ from keystead.engine import AnswerLost, Valkey, connect
 from keystead.engine.scripts import Script
 from keystead.errors import DeclarationError, ReplyLost, Unavailable
 from keystead.settings import ValkeySettings
+from tests.engine.lua import make_script
 from tests.engine.noise import no_noise
-
-INCREASE = """#!lua
--- increase: add to a number.
--- KEYS[1]  string  number
--- ARGV[1]  int     by  1..100
--- Returns  the new number
--- Cost     O(1)   Repeat: not safe
-return redis.call('INCRBY', KEYS[1], ARGV[1])
-"""
 
 
 @pytest.fixture
 def increase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
-    package = tmp_path / "pipeline_scripts"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "increase.lua").write_text(INCREASE)
-    monkeypatch.syspath_prepend(tmp_path)
-    return Script("pipeline_scripts", "increase.lua")
+    return make_script(tmp_path, monkeypatch)
 
 
 async def test_chained_commands_answer_in_order(valkey: Valkey) -> None:
