@@ -8,6 +8,7 @@ import time
 import pytest
 
 from keystead.cli import entry
+from keystead.errors import Unavailable
 
 from .command import environment, keystead
 from .old_server import old_server
@@ -142,3 +143,21 @@ def test_json_stays_valid_beside_notes():
     outcome = keystead("keys", "list", "--format", "json")
     assert outcome.code == 0
     assert isinstance(json.loads(outcome.out), list)
+
+
+def test_one_reason_of_a_failed_group_is_told(monkeypatch, capsys):
+    def fail(**_: object) -> None:
+        raise ExceptionGroup("work", [ExceptionGroup("inner", [Unavailable("the server went away")])])
+
+    monkeypatch.setattr(entry, "program", fail)
+    assert entry.run([]) == entry.COULD_NOT
+    assert capsys.readouterr().err == "keystead: the server went away\n"
+
+
+def test_a_bug_is_shown_as_one(monkeypatch):
+    def fail(**_: object) -> None:
+        raise ExceptionGroup("work", [Unavailable("away"), ZeroDivisionError()])
+
+    monkeypatch.setattr(entry, "program", fail)
+    with pytest.raises(ExceptionGroup):
+        entry.run([])

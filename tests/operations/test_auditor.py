@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from keystead.engine import connect
 from keystead.keys import Layout
 from keystead.operations import audit
 
@@ -150,8 +151,6 @@ async def test_progress_ends_at_the_whole(valkey):
 
 
 async def test_user_without_the_right_to_weigh_still_gets_an_audit(valkey, valkey_server):
-    from keystead.engine import connect
-
     await valkey.set("stray:1", "x")
     await valkey.execute_command("ACL", "SETUSER", "watcher", "on", ">secret", "~*", "+@read", "-memory|usage",
                                  "+scan", "+dbsize", "+ping", "+hello")
@@ -180,6 +179,36 @@ async def test_every_primary_of_a_cluster_is_walked(cluster):
         ("broken pair", "pending"): [("pending", "member '7' has no pending:{order_id}")],
         ("wrong type", "visits:{unix_date}"): [("{shop}visits:99", "is a list, declared integer")],
     }
+
+
+async def test_a_distant_server_is_not_taken_for_a_slow_one(valkey, fault_proxy):
+    await valkey.mset({f"visits:{number}": number for number in range(3000)})
+    proxy = await fault_proxy()
+    distant = await connect(proxy.url)
+    proxy.delay(0.06)
+    try:
+        began = time.monotonic()
+        report = await audit(distant, shop.registry())
+        took = time.monotonic() - began
+    finally:
+        await distant.aclose()
+    assert report.keys == 3000
+    assert took < 8, "batches stay large, so a few dozen round trips are enough"
+
+
+async def test_a_slow_server_gets_rest(valkey, fault_proxy):
+    await valkey.mset({f"visits:{number}": number for number in range(600)})
+    proxy = await fault_proxy()
+    slow = await connect(proxy.url)
+    proxy.throttle(bytes_per_second=60_000)
+    try:
+        began = time.monotonic()
+        report = await audit(slow, shop.registry(), read_values=False)
+        took = time.monotonic() - began
+    finally:
+        await slow.aclose()
+    assert report.keys == 600
+    assert took > 1.5
 
 
 @pytest.mark.slow

@@ -100,3 +100,28 @@ async def test_index_of_the_wrong_type_is_reported_as_that_only(valkey):
     await valkey.set("due", "x")
     report = await audit(valkey, Registry([ROOM]))
     assert [group.kind for group in report.findings] == ["wrong type"]
+
+
+async def test_one_broken_pair_among_many_indexes_is_found(valkey):
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for shelf in range(400):
+            pipeline.sadd(f"books:{shelf}", "1", "2")
+            pipeline.hset(f"books:{shelf}:1", "name", "x")
+            if shelf != 123:
+                pipeline.hset(f"books:{shelf}:2", "name", "x")
+        await pipeline.execute()
+    assert broken(await audit(valkey, Registry([ROOM]))) == {("books:123", "member '2' has no books:{shelf}:{isbn}")}
+
+
+async def test_a_long_index_is_read_in_pages(valkey):
+    for kind, add in (("due", valkey.zadd), ("tasks", valkey.rpush)):
+        for start in range(0, 5000, 1000):
+            numbers = range(start, start + 1000)
+            await (add(kind, {str(number): number for number in numbers}) if kind == "due" else add(kind, *numbers))
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for number in range(4999):
+            pipeline.hset(f"task:{number}", "name", "x")
+        await pipeline.execute()
+    assert broken(await audit(valkey, Registry([ROOM]))) == {
+        ("due", "member '4999' has no task:{task_id}"), ("tasks", "member '4999' has no task:{task_id}"),
+    }

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keystead.cli import auditing, explaining, inventory, up
+from keystead.cli import auditing, configuration, explaining, inventory, up
 
 program = typer.Typer(
     name="keystead",
@@ -16,6 +16,8 @@ program = typer.Typer(
 )
 keys = typer.Typer(help="What may exist in the keyspace, and what does.", no_args_is_help=True)
 program.add_typer(keys, name="keys")
+config = typer.Typer(help="What is set.", no_args_is_help=True)
+program.add_typer(config, name="config")
 
 
 def _print_version(asked: bool) -> None:
@@ -29,16 +31,17 @@ def _print_version(asked: bool) -> None:
 @program.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
-    config: Annotated[
+    settings_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Settings file (TOML).", show_default="keystead.toml, if it is there"),
+        typer.Option("--config", metavar="FILE", show_default="keystead.toml, if it is there",
+                     help="Settings file (TOML)."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Settings come from flags, then the environment (KEYSTEAD_HTTP_PORT=8500), then the settings file."""
-    context.obj = config
+    context.obj = settings_file
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -50,3 +53,4 @@ keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
+config.command("show")(configuration.show)

@@ -45,6 +45,12 @@ def run(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
+    except BaseExceptionGroup as group:
+        # Work in a task group fails as a group; one reason is what a user can act on.
+        reasons = _reasons(group)
+        if not all(isinstance(reason, KeysteadError) for reason in reasons):
+            raise
+        return _refuse(str(reasons[0]))
     except SystemExit as leaving:
         # Typer leaves by itself when the pipe breaks, with the code that means findings here.
         if isinstance(leaving.__context__, BrokenPipeError):
@@ -55,6 +61,12 @@ def run(arguments: Sequence[str]) -> int:
         if any(kind.__module__.startswith("redis.") for kind in type(error).__mro__):
             return _refuse(f"the server refused: {error}")
         raise
+
+
+def _reasons(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [reason for inner in error.exceptions for reason in _reasons(inner)]
+    return [error]
 
 
 def _refuse(message: str) -> int:

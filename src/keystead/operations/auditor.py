@@ -38,6 +38,7 @@ async def audit(
     can tell. Raises ``Unavailable`` if the server goes away, and what it answers if it does not let us ask for types.
     """
     walk = _Walk(valkey, registry, read_values, keys_per_second, most_examples)
+    await walk.measure_trip()
     async for batch in scan(valkey, match=match, batch_keys=LARGEST_BATCH_KEYS, keys_per_second=keys_per_second,
                             progress=on_progress):
         await walk.look_at(list(dict.fromkeys(batch)))
@@ -71,7 +72,24 @@ class _Walk:
         self._registry = registry
         self._read_values = read_values
         self._throttle = Throttle()
+        self._trip_seconds = 0.0
+        self._held_seconds = 0.0
         self._pairs = Pairs(valkey, registry, self.audit, keys_per_second)
+
+    async def measure_trip(self) -> None:
+        """How long a command takes that costs the server nothing: that much of an answer's time is the way to it."""
+        times = []
+        for _ in range(3):
+            began = time.monotonic()
+            await self._valkey.call(("PING",), repeat=True)
+            times.append(time.monotonic() - began)
+        self._trip_seconds = min(times)
+
+    async def _ask(self, commands: Sequence[Command]) -> list[Reply]:
+        began = time.monotonic()
+        replies = await self._valkey.call_block(commands, repeat=True)
+        self._held_seconds += max(0.0, time.monotonic() - began - self._trip_seconds)
+        return replies
 
     async def look_at(self, raw_keys: Sequence[bytes]) -> None:
         """Judge one batch, in pieces as large as the server bears."""
@@ -79,11 +97,11 @@ class _Walk:
         while start < len(raw_keys):
             piece = raw_keys[start : start + self._throttle.batch_keys]
             start += len(piece)
-            began = time.monotonic()
+            self._held_seconds = 0.0
             seen = await self._facts(piece)
             if self._read_values:
                 await self._sample(seen)
-            rest = self._throttle.took(time.monotonic() - began)
+            rest = self._throttle.took(self._held_seconds)
             for each in seen:
                 self.audit.observe(
                     Observed(each.raw_key, each.type, each.ttl_seconds, each.memory_bytes, each.sample), each.match
@@ -99,7 +117,7 @@ class _Walk:
         commands: list[Command] = []
         for raw_key in raw_keys:
             commands += [("TYPE", raw_key), ("PTTL", raw_key), ("MEMORY", "USAGE", raw_key, "SAMPLES", MEMORY_SAMPLES)]
-        replies = await self._valkey.call_block(commands, repeat=True)
+        replies = await self._ask(commands)
         seen: list[_Seen] = []
         for number, raw_key in enumerate(raw_keys):
             kind, ttl_ms, memory_bytes = replies[number * 3 : number * 3 + 3]
@@ -120,7 +138,7 @@ class _Walk:
         too_large = await self._too_large([each for each in probed if each.type in _LENGTHS
                                            and each.memory_bytes > LARGE_COLLECTION_BYTES])
         for group in _groups([each for each in probed if each.raw_key not in too_large]):
-            replies = await self._valkey.call_block([each.probe or () for each in group], repeat=True)
+            replies = await self._ask([each.probe or () for each in group])
             for each, reply in zip(group, replies, strict=True):
                 if not isinstance(reply, Exception):
                     each.sample = reply
@@ -129,8 +147,7 @@ class _Walk:
         """Those whose elements are so large that not even a few may be read."""
         if not collections:
             return set()
-        lengths = await self._valkey.call_block([(_LENGTHS[each.type], each.raw_key) for each in collections],
-                                                repeat=True)
+        lengths = await self._ask([(_LENGTHS[each.type], each.raw_key) for each in collections])
         return {each.raw_key for each, length in zip(collections, lengths, strict=True)
                 if not isinstance(length, int) or each.memory_bytes / max(1, length) > LARGEST_PROBE_BYTES}
 

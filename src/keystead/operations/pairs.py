@@ -6,17 +6,20 @@ after a moment: whoever changes a pair may have been in the middle of it.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
 from keystead.keys import Audit, Command, Declaration, Finding, FindingKind, Match, Registry, Reply, Undecodable
 
-BATCH_MEMBERS = 200
+PAGE_MEMBERS = 200
+INDEXES_AT_ONCE = 20
+QUESTIONS_AT_ONCE = 500
 SECOND_LOOK_SECONDS = 0.05
 
 _IS_MEMBER = {"zset": "ZSCORE", "set": "SISMEMBER"}
+_PAGES = {"list": "LRANGE", "set": "SSCAN", "zset": "ZSCAN"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,30 @@ class _Claim:
     member: str
     in_index: Command | None
     has_record: Command
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Some members of one index: from ``start``, which is a place in a list and a cursor otherwise."""
+
+    raw_key: bytes
+    match: Match
+    start: int
+
+    @property
+    def command(self) -> Command:
+        name = _PAGES[self.match.declaration.server_type or ""]
+        if name == "LRANGE":
+            return name, self.raw_key, self.start, self.start + PAGE_MEMBERS - 1
+        return name, self.raw_key, self.start, "COUNT", PAGE_MEMBERS
+
+    def read(self, reply: Reply) -> tuple[list[bytes], int | None]:
+        """The members, and where the next page starts; None if this was the last."""
+        kind = self.match.declaration.server_type
+        if kind == "list":
+            return list(reply), self.start + PAGE_MEMBERS if len(reply) == PAGE_MEMBERS else None
+        cursor = int(reply[0])
+        return list(reply[1][::2] if kind == "zset" else reply[1]), cursor or None
 
 
 class LiveAudit(Audit):
@@ -57,22 +84,34 @@ class Pairs:
     async def check(self, keys: Sequence[tuple[bytes, Match]]) -> None:
         """Check those of a batch of existing keys that are an index or a record."""
         await self._check_records(keys)
-        for raw_key, match in keys:
-            if match.declaration.pairs_with is not None:
-                await self._check_index(raw_key, match)
+        await self._check_indexes([_Page(raw_key, match, 0) for raw_key, match in keys
+                                   if match.declaration.pairs_with is not None
+                                   and match.declaration.server_type in _PAGES])
 
-    async def _check_index(self, raw_key: bytes, match: Match) -> None:
-        async for raw_members in self._members(raw_key, match.declaration):
+    async def _check_indexes(self, pages: list[_Page]) -> None:
+        """Some members of several indexes at a time, until all members of all of them were asked for."""
+        while pages:
             began = time.monotonic()
-            raw_of = {member: raw for raw in raw_members for member in match.declaration.sample_members([raw])}
-            claims = [
-                _Claim(match, match.declaration, member, _membership(match.declaration, raw_key, raw_of[member]),
-                       ("EXISTS", reference.name(self._layout)))
-                for member, reference in self._audit.expected_records(match, raw_members).items()
-            ]
+            now, pages = pages[:INDEXES_AT_ONCE], pages[INDEXES_AT_ONCE:]
+            claims: list[_Claim] = []
+            for page, reply in zip(now, await self._valkey.call_block([page.command for page in now], repeat=True),
+                                   strict=True):
+                if isinstance(reply, Exception):
+                    continue
+                raw_members, following = page.read(reply)
+                claims += self._claims(page, raw_members)
+                if following is not None:
+                    pages.append(_Page(page.raw_key, page.match, following))
             for claim in await self._broken(claims, "has_record"):
                 self._audit.pair_broken(claim.match, claim.member)
-            await asyncio.sleep(max(0.0, len(raw_members) / self._keys_per_second - (time.monotonic() - began)))
+            await asyncio.sleep(max(0.0, len(claims) / self._keys_per_second - (time.monotonic() - began)))
+
+    def _claims(self, page: _Page, raw_members: list[bytes]) -> list[_Claim]:
+        index = page.match.declaration
+        raw_of = {member: raw for raw in raw_members for member in index.sample_members([raw])}
+        return [_Claim(page.match, index, member, _membership(index, page.raw_key, raw_of[member]),
+                       ("EXISTS", reference.name(self._layout)))
+                for member, reference in self._audit.expected_records(page.match, raw_members).items()]
 
     async def _check_records(self, keys: Sequence[tuple[bytes, Match]]) -> None:
         claims: list[_Claim] = []
@@ -94,8 +133,8 @@ class Pairs:
 
     async def _look(self, claims: list[_Claim], side: str) -> list[_Claim]:
         broken: list[_Claim] = []
-        for start in range(0, len(claims), BATCH_MEMBERS):
-            piece = claims[start : start + BATCH_MEMBERS]
+        for start in range(0, len(claims), QUESTIONS_AT_ONCE):
+            piece = claims[start : start + QUESTIONS_AT_ONCE]
             questions: list[Command] = []
             for claim in piece:
                 questions += [claim.in_index or ("PING",), claim.has_record]
@@ -108,28 +147,6 @@ class Pairs:
                 if there == ((False, True) if side == "in_index" else (True, False)):
                     broken.append(claim)
         return broken
-
-    async def _members(self, raw_key: bytes, index: Declaration) -> AsyncIterator[list[bytes]]:
-        """All members of an index, some at a time."""
-        if index.server_type == "list":
-            start = 0
-            while raw_members := await self._ask(("LRANGE", raw_key, start, start + BATCH_MEMBERS - 1)):
-                yield raw_members
-                start += BATCH_MEMBERS
-            return
-        command = {"zset": "ZSCAN", "set": "SSCAN"}.get(index.server_type or "")
-        cursor = 0
-        while command is not None:
-            reply = await self._ask((command, raw_key, cursor, "COUNT", BATCH_MEMBERS))
-            cursor = int(reply[0])
-            raw_members = reply[1][::2] if command == "ZSCAN" else list(reply[1])
-            if raw_members:
-                yield raw_members
-            if cursor == 0:
-                return
-
-    async def _ask(self, command: Command) -> Reply:
-        return await self._valkey.call(command, repeat=True)
 
     def _named_by(self, index: Declaration, record: Match) -> Command | None:
         """The question whether ``index`` names a record; None if that cannot be asked."""

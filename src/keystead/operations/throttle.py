@@ -1,8 +1,8 @@
 """How fast a walk may go without the server's other clients noticing.
 
 The server does one thing at a time, so what others feel is how long one of our batches holds it. The throttle keeps
-that short: it watches how long batches take, makes them smaller when they are slow, larger again when they are quick,
-and asks for a pause after a slow one.
+that short: it watches how long batches take, the way to the server not counted, makes them smaller when they are slow,
+larger again when they are quick, and asks for a pause after a slow one.
 """
 
 LARGEST_BATCH_KEYS = 500
