@@ -1,7 +1,8 @@
 """What live commands share: settings of this run, and a connection that is closed again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -41,5 +42,11 @@ async def connected(settings: "Settings") -> AsyncIterator["Valkey"]:
 
 
 def wait_for(work: Coroutine[None, None, T]) -> T:
-    """Run one command's work on an event loop of its own."""
-    return asyncio.run(work)
+    """Run one command's work on an event loop of its own; on uvloop where it is installed."""
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    with contextlib.suppress(ImportError):
+        import uvloop
+
+        new_loop = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(work)
