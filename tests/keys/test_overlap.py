@@ -40,6 +40,8 @@ def test_patterns_that_share_no_key(first: str, second: str) -> None:
         ("a:{utm}:counts", "a:{utm}"),
         ("a:{ip}", "a:{rest}"),
         ("a:{x}", "a{rest}"),
+        ("{a}:{b}:{c}:{d}", "{rest}"),
+        ("{ip}", "{x}:{rest}:{y}"),
     ],
 )
 def test_the_more_literal_pattern_wins(literal: str, general: str) -> None:
@@ -62,6 +64,7 @@ def test_the_more_literal_pattern_wins(literal: str, general: str) -> None:
         ("a:{x}-b", "a:c-{y}"),
         ("a:{utm}:b", "a:c:{rest}"),
         ("a:{ip}", "a:{x}"),
+        ("{ip}", "{a}:{b}:{c}:{d}:{e}:{f}:{g}:{h}"),
         ("a:{uuid}", "a:{tz}"),
         ("a:{sha256}", "a:{tz}"),
     ],

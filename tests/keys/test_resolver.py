@@ -75,9 +75,9 @@ def test_the_winner_agrees_with_the_rule_on_random_registries() -> None:
     rng = random.Random(8)
     segments = ["a", "b", "{v}", "{v:integer}", "{v:b|c}", "a-{v}", "{v:text}"]
     built = 0
-    for _ in range(600):
+    for _ in range(800):
         keyspace = Keyspace("random")
-        for number in range(rng.randint(2, 4)):
+        for number in range(rng.randint(2, 6)):
             chosen = [rng.choice(segments) for _ in range(rng.randint(1, 3))]
             chosen = [part.replace("{v", f"{{v{number}_{place}") for place, part in enumerate(chosen)]
             try:

@@ -205,8 +205,9 @@ class Declaration:
         if isinstance(self.dead_letter, Declaration) and (
             self.dead_letter.type != "list" or self.dead_letter.tag.describe() != self.tag.describe()
         ):
-            where = self.dead_letter.pattern
-            raise DeclarationError(f"{self.pattern}: its dead letters go to {where}, which must be a list of the same tag")
+            raise DeclarationError(
+                f"{self.pattern}: dead letters go to {self.dead_letter.pattern}, which must be a list of the same tag"
+            )
         if self.pairs_with is not None:
             pair = self.pairs_with
             missing = [name for name in pair.record.template.names if name not in (*self.template.names, pair.by)]

@@ -10,21 +10,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from keystead.keys.template import Segment, Template, Variable
-from keystead.keys.variables import IP, KINDS, Kind, OneOf
+from keystead.keys.variables import IP, KINDS, TEXT, Kind, OneOf
 
 _LITERAL, _MIXED, _LISTED, _SINGLE, _SPANNING = 4, 3, 2, 1, 0
 
 
 class _Piece(Kind):
-    """What one segment of a value with colons may hold, the empty text included."""
+    """What one segment of a value with colons may hold."""
 
     spans_colons = True
 
+    def __init__(self, expression: str, example: str) -> None:
+        super().__init__("piece", expression, characters=r"[^:]", says="", sample=lambda rng: example)
 
-_TEXT_PIECE = _Piece("piece of text", r"[^:]*", characters=r"[^:]", says="", sample=lambda rng: "x")
-_ADDRESS_PIECE = _Piece(
-    "piece of an address", r"[0-9a-fA-F]{0,4}", characters=r"[0-9a-fA-F]", says="", sample=lambda rng: "db8"
-)
+
+_TEXT_PIECE = _Piece(r"[^:]*", "x")
+_ADDRESS_PIECE = _Piece(r"[1-9a-f][0-9a-f]{0,3}", "db8")
+_ADDRESS_GAP = _Piece(r"", "")
 _SHARED_WITNESSES = tuple(
     dict.fromkeys(text for kind in KINDS.values() for text in kind.witnesses() if ":" not in text)
 )
@@ -79,14 +81,35 @@ def _laid_out(template: Template, length: int) -> Iterator[tuple[Segment, ...]]:
     where = next(i for i, part in enumerate(segment.parts) if isinstance(part, Variable) and part.spans_colons)
     variable = segment.parts[where]
     assert isinstance(variable, Variable)
-    piece = Variable(variable.name, _ADDRESS_PIECE if variable.kind is IP else _TEXT_PIECE)
-    yield (
-        *template.segments[:at],
-        Segment((*segment.parts[:where], piece)),
-        *(Segment((piece,)) for _ in range(covered - 2)),
-        Segment((piece, *segment.parts[where + 1 :])),
-        *template.segments[at + 1 :],
-    )
+    for pieces in _pieces(variable.kind, covered):
+        first, *others = (Variable(variable.name, piece) for piece in pieces)
+        yield (
+            *template.segments[:at],
+            Segment((*segment.parts[:where], first)),
+            *(Segment((other,)) for other in others[:-1]),
+            Segment((others[-1], *segment.parts[where + 1 :])),
+            *template.segments[at + 1 :],
+        )
+
+
+def _pieces(kind: Kind, count: int) -> Iterator[list[_Piece]]:
+    """The ways in which a value of the kind can lie over ``count`` segments, at least two."""
+    if kind is TEXT:
+        yield [_TEXT_PIECE] * count
+        return
+    if kind is IP:
+        whole, gap = [_ADDRESS_PIECE] * count, _ADDRESS_GAP
+        if count == 8:
+            yield whole
+        if 3 <= count <= 8:
+            yield [gap, gap, *whole[2:]]
+            yield [*whole[2:], gap, gap]
+        if 3 <= count <= 7:
+            yield from ([*whole[:place], gap, *whole[place + 1 :]] for place in range(1, count - 1))
+    for witness in kind.witnesses():
+        texts = witness.split(":")
+        if len(texts) == count:
+            yield [_Piece(re.escape(text), text) for text in texts]
 
 
 def _common(left: tuple[Segment, ...], right: tuple[Segment, ...]) -> str | None:
@@ -163,5 +186,5 @@ def _rank(segment: Segment) -> int:
         return _MIXED
     if isinstance(only.kind, OneOf):
         return _LISTED
-    # An address is as narrow as any other single value, even where it covers several segments.
-    return _SPANNING if only.spans_colons and only.kind not in (IP, _ADDRESS_PIECE) else _SINGLE
+    # Only free text is wider than a single value; an address is not, even where it covers several segments.
+    return _SPANNING if only.kind in (TEXT, _TEXT_PIECE) else _SINGLE

@@ -22,14 +22,19 @@ _Groups = Callable[[str], tuple[str, ...] | None]
 
 
 class _Leaf(Generic[Owner]):
-    """A pattern at the end of its path. ``yields_to`` are more literal ones that the tree reaches later."""
+    """A pattern at the end of its path.
 
-    __slots__ = ("names", "owner", "template", "yields_to")
+    ``loses_to`` are the more literal ones that share keys with it, ``yields_to`` those of them that the tree might
+    reach only later and that must therefore be asked.
+    """
+
+    __slots__ = ("loses_to", "names", "owner", "template", "yields_to")
 
     def __init__(self, owner: Owner, template: Template) -> None:
         self.owner = owner
         self.template = template
         self.names = template.names
+        self.loses_to: set[_Leaf[Owner]] = set()
         self.yields_to: list[_Leaf[Owner]] = []
 
 
@@ -75,6 +80,7 @@ class Resolver(Generic[Owner]):
         for winner, loser, example in contests:
             found = self.resolve(example)
             spans = any(variable.spans_colons for variable in (*winner.template.variables, *loser.template.variables))
+            loser.loses_to.add(winner)
             if spans or (found is not None and found[0] is loser.owner):
                 loser.yields_to.append(winner)
 
@@ -90,10 +96,9 @@ class Resolver(Generic[Owner]):
         if leaf is None:
             return None
         if leaf.yields_to:
-            for other in leaf.yields_to:
-                arguments = other.template.match(text)
-                if arguments is not None:
-                    return other.owner, arguments
+            winner = _winner(leaf, text)
+            if winner is not leaf:
+                return winner.owner, winner.template.match(text) or {}
         if len(captured) == 1:
             return leaf.owner, {leaf.names[0]: captured[0]}
         return leaf.owner, dict(zip(leaf.names, captured, strict=True))
@@ -156,6 +161,12 @@ def _walk_on(node: _Node[Owner], segments: list[str], at: int, captured: list[st
                 captured += values
                 return leaf
     return None
+
+
+def _winner(leaf: _Leaf[Owner], text: str) -> _Leaf[Owner]:
+    """The most literal of the leaf and those it yields to that match."""
+    fitting = [leaf, *(other for other in leaf.yields_to if other.template.match(text) is not None)]
+    return next((one for one in fitting if not any(rival in one.loses_to for rival in fitting)), leaf)
 
 
 def _plant(node: _Node[Owner], leaf: _Leaf[Owner]) -> None:

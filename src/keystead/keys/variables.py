@@ -130,7 +130,11 @@ class _Spanning(Kind):
 
 
 class _Ip(_Spanning):
-    """Addresses of both families. A version 4 address that arrives mapped into version 6 is written as version 4."""
+    """Addresses of both families in their one usual spelling, so that one address never has two keys.
+
+    Other spellings are brought to it when a key is written; a version 4 address that arrives mapped into version 6
+    becomes version 4.
+    """
 
     def accepts(self, text: str) -> bool:
         if self._full(text) is None:
@@ -138,10 +142,10 @@ class _Ip(_Spanning):
         if ":" not in text:
             return True
         try:
-            IPv6Address(text)
+            address = IPv6Address(text)
         except ValueError:
             return False
-        return True
+        return address.ipv4_mapped is None and str(address) == text
 
     def to_text(self, value: Value) -> str:
         if isinstance(value, str) and ":" not in value:
@@ -155,7 +159,7 @@ class _Ip(_Spanning):
         return str(address)
 
     def witnesses(self) -> tuple[str, ...]:
-        return ("203.0.113.7", "::1", "2001:db8::7", "2001:db8:0:1:1:1:1:1")
+        return ("203.0.113.7", "::1", "2001:db8::7", "2001:db8::1:7", "2001:db8:a::", "2001:db8:a:1:1:1:1:1")
 
 
 def _word(rng: random.Random, least: int = 1, most: int = 14) -> str:
