@@ -230,3 +230,18 @@ async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_pr
         assert time.monotonic() - started < 1.0
     finally:
         await away.aclose()
+
+
+async def test_full_server_opens_and_closes_the_same_doors(guard, valkey):
+    await BLOCKED_IP.at("203.0.113.9").lasting(60).set(valkey, "blocked:test")
+    await valkey.config_set("maxmemory", 1)
+    try:
+        assert (await guard.count(API, STRANGER)).allowed
+        with pytest.raises(Unavailable):
+            await guard.count(REGISTER, STRANGER)
+        assert await guard.violate(STRANGER, 10, "test") == Verdict(0, 0)
+        await pass_door(guard)
+        with pytest.raises(Blocked):
+            await pass_door(guard, address("203.0.113.9"))
+    finally:
+        await valkey.config_set("maxmemory", 0)

@@ -12,7 +12,7 @@ from keystead.clock import SystemClock
 from keystead.edge.keys import TICKET_MOST_SECONDS, TICKET_USED
 from keystead.edge.refusals import TicketExpired, TicketRefused, TicketTampered, TicketUsed
 from keystead.edge.tickets import SECRET_FILE, Tickets, load_secret
-from keystead.errors import Invalid
+from keystead.errors import Invalid, Unavailable
 
 SECRET = bytes(range(32))
 
@@ -123,6 +123,18 @@ async def test_refused_ticket_is_not_used_up(valkey):
     text = tickets.issue("login", "operator", lasts_seconds=60, once=True)
     with pytest.raises(TicketTampered):
         await tickets.redeem(valkey, "session", text)
+    await tickets.redeem(valkey, "login", text)
+
+
+async def test_full_server_redeems_nothing_and_says_why(valkey):
+    tickets = Tickets(SECRET, SystemClock())
+    text = tickets.issue("login", "operator", lasts_seconds=60, once=True)
+    await valkey.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(Unavailable, match="memory full"):
+            await tickets.redeem(valkey, "login", text)
+    finally:
+        await valkey.config_set("maxmemory", 0)
     await tickets.redeem(valkey, "login", text)
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from keystead.edge.addresses import UNKNOWN, Networks, client_address
 from keystead.edge.keys import BLOCKED_IP, PIN_MOST_SECONDS, VIOLATIONS
-from keystead.engine import Valkey
-from keystead.engine.scan import scan
+from keystead.engine import Valkey, scan
 from keystead.errors import Invalid
 from keystead.keys import Registry
 from keystead.keys.globs import glob_of

@@ -13,6 +13,7 @@ from keystead.edge.keys import BLOCKED_IP, VIOLATIONS, VIOLATIONS_SECONDS
 from keystead.edge.limits import Decision, IpLimit, WhenAway
 from keystead.edge.refusals import Blocked
 from keystead.engine import Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import LimitReached, Unavailable
 from keystead.telemetry import counts, logger
 
@@ -56,8 +57,8 @@ class Verdict:
 class Guard:
     """Blocks, limits and violations by address.
 
-    Addresses in ``uncounted`` pass everything. While the server is away, the block check lets through, and each limit
-    does as it declares; at most ``STORE_WAIT_SECONDS`` are spent on finding that out, and not again for as long.
+    Addresses in ``uncounted`` pass everything. While the server is away or full, the block check lets through, and each
+    limit does as it declares; at most ``STORE_WAIT_SECONDS`` are spent on finding that out, and not again for as long.
     """
 
     def __init__(self, valkey: Valkey, *, uncounted: Networks = LOOPBACK) -> None:
@@ -172,6 +173,9 @@ class Guard:
         try:
             async with asyncio.timeout(STORE_WAIT_SECONDS):
                 return await ask()
+        except ErrorReply as error:
+            # A full server still answers reads, so it is asked again the next time.
+            raise Unavailable("the server that keeps limits and blocks refuses to write") from error
         except (TimeoutError, Unavailable) as error:
             self._away_until = time.monotonic() + STORE_WAIT_SECONDS
             raise Unavailable("the server that keeps limits and blocks is away") from error

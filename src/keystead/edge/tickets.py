@@ -18,7 +18,8 @@ from keystead.clock import Clock
 from keystead.edge.keys import TICKET_MOST_SECONDS, TICKET_USED
 from keystead.edge.refusals import TicketExpired, TicketTampered, TicketUsed
 from keystead.engine import Valkey
-from keystead.errors import Invalid
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Invalid, Unavailable
 
 SECRET_FILE = "ticket.secret"  # noqa: S105 - the name of the file, not the secret
 SECRET_BYTES = 32
@@ -82,14 +83,19 @@ class Tickets:
         """``read``, and use a single-use ticket up: of any number of callers at once, one gets it.
 
         The others are refused with ``TicketUsed``. The mark outlives the ticket, so there is no second chance in
-        between; while the server is away, nothing is redeemed.
+        between; while the server is away or takes no writes, nothing is redeemed (``Unavailable``).
         """
         ticket = self.read(purpose, text)
         if ticket.once:
             # A second more than the rest, so that the mark never ends before the ticket does.
             left_seconds = ticket.expires_at - self._clock.now() + 1
             mark = TICKET_USED.at(sha256(ticket.uid.encode()).hexdigest()).lasting(left_seconds)
-            if not await mark.try_raise(valkey):
+            try:
+                first = await mark.try_raise(valkey)
+            except ErrorReply as error:
+                raise Unavailable("used tickets cannot be remembered: the server refuses to write; is its memory "
+                                  "full?") from error
+            if not first:
                 raise TicketUsed("this ticket works once and was used")
         return ticket
 

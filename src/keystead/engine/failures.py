@@ -4,6 +4,9 @@ import redis.exceptions
 
 from keystead.errors import Refused, ReplyLost, Unavailable
 
+# The server's own error reply (out of memory, no permission…), for rooms above that must not know redis-py.
+ErrorReply = redis.exceptions.ResponseError
+
 
 class ServerAway(Unavailable, redis.exceptions.ConnectionError):
     """No connection could be had in time; the command never left."""

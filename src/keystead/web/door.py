@@ -47,6 +47,7 @@ CONTENT_POLICY = (
     "base-uri 'self'; form-action 'self'"
 )
 _STANDING_HEADERS = [
+    (b"cache-control", b"no-store"),
     (b"content-security-policy", CONTENT_POLICY.encode()),
     (b"referrer-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
@@ -228,6 +229,6 @@ class _Answer:
 
     async def _send(self, status: int, headers: dict[str, str], body: bytes) -> None:
         pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-        pairs += [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
+        pairs.append((b"content-length", str(len(body)).encode()))
         await self({"type": "http.response.start", "status": status, "headers": pairs})
         await self.send({"type": "http.response.body", "body": body})

@@ -3,8 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from keystead.engine import Valkey
-from keystead.engine.scan import scan
+from keystead.engine import Valkey, scan
 from keystead.keys import Declaration, Registry
 from keystead.keys.globs import glob_of
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 from playwright.async_api import expect
 
-from keystead.edge.keys import API_IP
+from keystead.edge.keys import API_IP, VIOLATIONS
 from keystead.web.dashboard.overview import summary, tile_texts
 from keystead.web.facts import facts_of_info, facts_together
 
@@ -75,6 +75,18 @@ async def test_filter_narrows_the_table(page):
     await expect(page.locator(".ks-empty")).to_contain_text("No declared pattern matches")
     await box.fill("")
     await expect(page.locator(".ks-table a.mono")).to_have_count(7)
+
+
+@browser
+async def test_largest_patterns_come_first_when_asked(page, store):
+    for last in range(30):
+        await VIOLATIONS.at(f"203.0.113.{last}").set(store, 1)
+    await page.get_by_role("button", name="Count again").click()
+    await expect(page.locator("tr", has_text="violations:{ip}").locator(".num").first).to_have_text("30")
+    await page.get_by_role("button", name="Largest first").click()
+    await expect(page.locator(".ks-table a.mono").first).to_have_text("violations:{ip}")
+    await page.get_by_role("button", name="By room").click()
+    await expect(page.locator(".ks-table a.mono").first).to_have_text("api_ip:{ip}")
 
 
 @browser

@@ -31,6 +31,16 @@ def test_before_the_first_count_there_are_no_numbers():
     assert '<td class="num">' not in pattern_table([API_IP], None, "")
 
 
+def test_largest_come_first_whatever_their_room():
+    found = PatternCounts(
+        keys=3, memory_bytes=900, undeclared_keys=0, undeclared_memory_bytes=0,
+        by_declaration={LOGIN_IP: PatternCount(1, 900), API_IP: PatternCount(2, 100)},
+    )
+    table = pattern_table([*EDGE, EVENTS], found, "", largest_first=True)
+    assert table.index("login_ip") < table.index("api_ip") < table.index("blocked_ip") < table.index("ps:events")
+    assert "ks-room" not in table
+
+
 def test_stray_keys_are_told_but_not_in_a_filtered_list():
     assert "Not declared" in pattern_table([API_IP], counts(undeclared=3), "")
     assert "Not declared" not in pattern_table([API_IP], counts(), "")

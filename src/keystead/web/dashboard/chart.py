@@ -44,8 +44,11 @@ def options(samples: Iterable[RateSample], now: float) -> dict[str, Any]:
         },
         "xAxis": {
             "type": "time", **moving["xAxis"], "axisLine": {"lineStyle": {"color": _GRID}}, "axisTick": {"show": False},
-            "axisLabel": {"color": _QUIET, "fontSize": 11.5, "hideOverlap": True, "formatter": "{HH}:{mm}"},
-            "minInterval": 60_000, "splitLine": {"show": False},
+            "axisLabel": {
+                "color": _QUIET, "fontSize": 11.5, "hideOverlap": True,
+                "formatter": {"hour": "{HH}:{mm}", "minute": "{HH}:{mm}", "second": "{HH}:{mm}:{ss}"},
+            },
+            "minInterval": 10_000, "splitNumber": 6, "splitLine": {"show": False},
         },
         "yAxis": {
             "type": "value", "min": 0, "minInterval": 1, "splitNumber": 4,

@@ -139,6 +139,7 @@ def expiry_html(found: Explanation, rule: str) -> str:
     """What is left, against what the declaration says."""
     if found.kind != "key":
         return ""
+    rule = "never" if rule == "none" else rule
     declared = f"<small>declared: {escape(rule)}</small>" if rule else ""
     if not found.exists:
         return declared

@@ -121,7 +121,7 @@ def _rate_card(running: Running, sampler: Sampler) -> Look:
 
 
 def _patterns_card(running: Running, census: Census) -> Look:
-    wanted = ""
+    wanted, largest_first = "", False
     drawn: object = object()
     with ui.element("section").classes("ks-card"):
         with ui.element("div").classes("ks-card-head"):
@@ -131,11 +131,12 @@ def _patterns_card(running: Running, census: Census) -> Look:
             with ui.element("div").classes("ks-side"):
                 box = ui.element("input").classes("ks-filter")
                 box.props('type=search placeholder="Filter patterns…" aria-label="Filter patterns"')
+                order = ui.html("Largest first", sanitize=True, tag="button").classes("ks-btn").props("type=button")
                 again = ui.html("Count again", sanitize=True, tag="button").classes("ks-btn").props("type=button")
         table = ui.html("", sanitize=False)
 
     def draw() -> None:
-        table.set_content(pattern_table(running.registry, census.counts, wanted))
+        table.set_content(pattern_table(running.registry, census.counts, wanted, largest_first=largest_first))
 
     def look() -> None:
         nonlocal drawn
@@ -149,6 +150,13 @@ def _patterns_card(running: Running, census: Census) -> Look:
         wanted = str(event.args)[:200]
         draw()
 
+    def turn_order() -> None:
+        nonlocal largest_first
+        largest_first = not largest_first
+        order.set_content("By room" if largest_first else "Largest first")
+        draw()
+
+    order.on("click", turn_order)
     box.on("input", filter_by, throttle=0.1, js_handler="(event) => emit(event.target.value)")
     again.on("click", census.want)
     return look

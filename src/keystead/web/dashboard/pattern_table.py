@@ -6,7 +6,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 from keystead.keys import Declaration
-from keystead.operations import PatternCounts
+from keystead.operations import PatternCount, PatternCounts
 from keystead.web.dashboard.shown import NOTHING, chip, shown_bytes, shown_count
 
 _HEAD = (
@@ -19,20 +19,36 @@ def pattern_address(pattern: str) -> str:
     return f"/pattern?name={quote(pattern, safe='')}"
 
 
-def pattern_table(declarations: Iterable[Declaration], counts: PatternCounts | None, wanted: str) -> str:
-    """The table as HTML. ``wanted`` keeps the patterns that hold all of its words somewhere."""
+def pattern_table(
+    declarations: Iterable[Declaration], counts: PatternCounts | None, wanted: str, *, largest_first: bool = False
+) -> str:
+    """The table as HTML. ``wanted`` keeps the patterns that hold all of its words somewhere.
+
+    By room, or those that weigh most first, whatever their room.
+    """
     words = wanted.lower().split()
     shown = [each for each in declarations if all(word in _searched(each) for word in words)]
     if not shown:
         return f'<div class="ks-empty">No declared pattern matches “{escape(wanted)}”.</div>'
+    if largest_first:
+        return _HEAD + _rows(sorted(shown, key=lambda each: _weight(each, counts)), counts)
     # A table for each room, with columns of fixed width: a heading row across all columns would fix their number.
     tables = [_HEAD]
     for room, members in groupby(sorted(shown, key=lambda each: (each.room, each.pattern)), key=lambda each: each.room):
-        rows = "".join(_row(each, counts) for each in members)
-        tables.append(f'<h3 class="ks-room">{escape(room)}</h3><table class="ks-table"><tbody>{rows}</tbody></table>')
+        tables.append(f'<h3 class="ks-room">{escape(room)}</h3>{_rows(members, counts)}')
     if counts is not None and counts.undeclared_keys and not words:
         tables.append(f'<table class="ks-table stray"><tbody>{_stray_row(counts)}</tbody></table>')
     return "".join(tables)
+
+
+def _rows(declarations: Iterable[Declaration], counts: PatternCounts | None) -> str:
+    rows = "".join(_row(each, counts) for each in declarations)
+    return f'<table class="ks-table"><tbody>{rows}</tbody></table>'
+
+
+def _weight(declaration: Declaration, counts: PatternCounts | None) -> tuple[int, int, str]:
+    count = counts.of(declaration) if counts is not None else PatternCount()
+    return -count.memory_bytes, -count.keys, declaration.pattern
 
 
 def _row(declaration: Declaration, counts: PatternCounts | None) -> str:
