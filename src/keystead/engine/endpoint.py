@@ -5,7 +5,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import redis.exceptions
 
@@ -25,7 +25,7 @@ class Endpoint:
     port: int = 6379
     path: str | None = None
     username: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     db: int = 0
     client_name: str | None = None
     tls: ssl.SSLContext | None = None
