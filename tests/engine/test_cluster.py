@@ -298,7 +298,9 @@ async def test_scripts_run_by_hash_on_every_node_and_survive_a_flush(
             await cluster.script_flush()
 
 
-async def test_scripts_in_pipelines_find_their_nodes_and_survive_a_flush(cluster: Valkey) -> None:
+async def test_scripts_in_pipelines_find_their_nodes_and_survive_a_flush(
+    cluster: Valkey, valkey_cluster: LocalCluster
+) -> None:
     count = counting_script()
     for round_number in (1, 2):
         await cluster.script_flush()
@@ -306,6 +308,18 @@ async def test_scripts_in_pipelines_find_their_nodes_and_survive_a_flush(cluster
             sums = [count(pipe, keys=[key], args=[3], decode=int) for key in KEYS]
             await pipe.execute()
         assert [await each for each in sums] == [3 * round_number] * len(KEYS)
+    await cluster.flushall()
+    await cluster.script_flush()
+    fresh = await connect(valkey_cluster.url)  # has not seen any node run it
+    try:
+        async with fresh.pipeline(transaction=False) as pipe:
+            for key in KEYS:
+                count(pipe, keys=[key], args=[3], decode=int)
+                pipe.get(key)
+            # Each command sees what stood before it, on every node.
+            assert await pipe.execute() == [value for _ in KEYS for value in (3, b"3")]
+    finally:
+        await fresh.aclose()
     with pytest.raises(DeclarationError, match="takes 1 keys"):
         await count(cluster, keys=["k1", "k2"], args=[1])
 

@@ -187,7 +187,7 @@ class Valkey(redis.asyncio.Redis):
             answers = await connection.send_block(raw, len(commands))
         except RECOVERABLE as error:
             return list(await self._patiently(raw, len(commands), repeat, error, connection))
-        refusal = refusal_of(answers)
+        refusal = self._refusal(answers, connection)
         if refusal is None:
             return answers
         return list(await self._patiently(raw, len(commands), repeat, refusal, connection))
@@ -221,7 +221,7 @@ class Valkey(redis.asyncio.Redis):
                 if replies is None:
                     return await connection.send(raw)
                 answers = await connection.send_block(raw, replies)
-                error = refusal_of(answers)
+                error = self._refusal(answers, connection)
                 if error is None:
                     return answers
             except RECOVERABLE as problem:
@@ -241,12 +241,33 @@ class Valkey(redis.asyncio.Redis):
         if isinstance(error, redis.exceptions.ReadOnlyError):
             if not self._follows_primary:
                 raise error
-            if connection is not None:
-                connection.abort("its server is no longer the primary")
+            self._leave_demoted(connection)
         if asyncio.get_running_loop().time() + pause > deadline:
             raise ServerAway(f"the server is up and not ready: {error}") from error
         await asyncio.sleep(pause)
         return min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _refusal(self, answers: list[Reply], connection: Connection) -> Exception | None:
+        """Why a block was not run. A demoted primary is left in any case, for whoever comes next."""
+        if not self._follows_primary:
+            return refusal_of(answers)
+        demoted = [answer for answer in answers if isinstance(answer, redis.exceptions.ReadOnlyError)]
+        if demoted:
+            self._leave_demoted(connection)
+            if all(isinstance(answer, Exception) for answer in answers):  # WAIT has its own words there
+                return demoted[0]
+        return refusal_of(answers, (*NOT_YET, redis.exceptions.ReadOnlyError))
+
+    def _leave_demoted(self, connection: Connection | None) -> None:
+        if connection is None:
+            return
+        reason = "its server is no longer the primary"
+        for wire in self._wires:
+            if wire.connection is connection:
+                wire.replace(connection, reason)
+                return
+        if not connection.waiting_commands:
+            connection.abort(reason)
 
     async def _special(self, args: tuple[Any, ...], how: Plan) -> Reply:
         """Commands that must not travel on the shared connection."""
@@ -284,7 +305,7 @@ class Valkey(redis.asyncio.Redis):
                 try:
                     async with asyncio.timeout(most):
                         answers = await connection.send_block(raw, len(commands))
-                    error = refusal_of(answers)
+                    error = self._refusal(answers, connection)
                     if error is None:
                         return answers
                 except TimeoutError:
@@ -319,9 +340,9 @@ class Valkey(redis.asyncio.Redis):
         """redis-py would warn of its pool here; a wire that is not closed says so itself."""
 
 
-def refusal_of(replies: list[Reply]) -> Exception | None:
+def refusal_of(replies: list[Reply], kinds: tuple[type[Exception], ...] = NOT_YET) -> Exception | None:
     """Why no part of a block was run: the server cannot run any command yet. ``None`` if something may have run."""
-    refused = [reply for reply in replies if isinstance(reply, NOT_YET)]
+    refused = [reply for reply in replies if isinstance(reply, kinds)]
     if not refused:
         return None
     if len(refused) == len(replies):

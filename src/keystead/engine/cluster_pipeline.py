@@ -10,6 +10,8 @@ from keystead.engine.commands import pack
 from keystead.engine.connection import Reply
 from keystead.engine.failures import ServerAway
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.scripts import Script
+from keystead.engine.topology import Node
 from keystead.errors import Invalid
 from keystead.keys.slots import key_slot
 
@@ -73,6 +75,29 @@ class ClusterPipeline(Pipeline):
                 topology.refresh_soon()
                 raise ServerAway(f"WATCH did not reach its node: {error}") from error
         raise ServerAway("no node serves the slot of the watched keys now")
+
+    def _with_texts(self, stack: Any) -> Any:
+        """As on one server, with every node by itself: each gets the text with its first call."""
+        sent: set[tuple[Node | None, str]] = set()
+        stack = list(stack)
+        for index, script in self._scripts_at.items():
+            node = self._node_of(stack[index][0])
+            if (node, script.sha) in sent or (node is not None and script.sha in node.loaded_scripts):
+                continue
+            sent.add((node, script.sha))
+            stack[index] = ("EVAL", script.text, *stack[index][0][2:]), stack[index][1]
+        return stack
+
+    async def _run_missing(self, stack: Any, scripts: dict[int, Script], replies: list[Reply]) -> None:
+        for index, script in scripts.items():
+            node = self._node_of(stack[index][0])
+            if node is not None:
+                node.loaded_scripts.add(script.sha)
+        await super()._run_missing(stack, scripts, replies)
+
+    def _node_of(self, command: tuple[Any, ...]) -> Node | None:
+        key = self._valkey.first_key(command)
+        return self._valkey.topology.owners[key_slot(key)] if key is not None else None
 
     async def _execute_watched(self, stack: Any) -> list[Reply]:
         block = [("MULTI",), *(args for args, _ in stack), ("EXEC",)]

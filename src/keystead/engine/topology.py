@@ -37,6 +37,8 @@ class Node:
         self.dedicated = Dedicated(self.find, replace(settings, outage_seconds=NODE_PATIENCE_SECONDS))
         self._make_pool = make_pool
         self._pool: ConnectionPool | None = None
+        self._loaded_scripts: set[str] = set()
+        self._loaded_at = 0
 
     async def find(self) -> Endpoint:
         return self.endpoint
@@ -47,6 +49,14 @@ class Node:
         if self._pool is None:
             self._pool = self._make_pool(self.endpoint)
         return self._pool
+
+    @property
+    def loaded_scripts(self) -> set[str]:
+        """Hashes of scripts that this node has run since its wire was last lost."""
+        if self._loaded_at != self.wire.generation:
+            self._loaded_at = self.wire.generation
+            self._loaded_scripts.clear()
+        return self._loaded_scripts
 
     @property
     def busy(self) -> bool:

@@ -16,6 +16,7 @@ from keystead.telemetry import counts, logger
 
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 1.0
+_LOOK_SECONDS = 0.02
 
 _log = logger("engine")
 counts.describe("wire_reconnects", "connections that were lost and replaced")
@@ -52,6 +53,7 @@ class Wire:
         self._news: asyncio.Future[None] | None = None
         self._fatal: LoginRefused | ServerTooOld | None = None
         self._past_commands = 0
+        self._replaced: set[Connection] = set()
 
     @property
     def commands(self) -> int:
@@ -91,9 +93,22 @@ class Wire:
                 continue
 
     def replace(self, connection: Connection, reason: str) -> None:
-        """Give this connection up, for example because its server is no longer the primary."""
-        if self.connection is connection:
-            connection.abort(reason)
+        """Stop using this connection, for example because its server is no longer the primary.
+
+        What is under way on it is still answered; new commands wait for the next connection.
+        """
+        if self.connection is not connection:
+            return
+        self._set_aside(connection, reason)
+        self._replaced.add(connection)
+        self._drain(connection)
+
+    def _drain(self, connection: Connection) -> None:
+        if connection.waiting_commands and connection.closed_because is None and not self.closed:
+            asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._drain, connection)
+            return
+        self._replaced.discard(connection)
+        connection.abort("replaced")
 
     async def aclose(self) -> None:
         self.closed = True
@@ -103,6 +118,8 @@ class Wire:
             healing.cancel()
             await asyncio.wait((healing,))
         connection, self.connection = self.connection, None
+        for replaced in list(self._replaced):
+            replaced.abort("the client was closed")
         if connection is not None:
             await connection.aclose()
 
@@ -126,8 +143,10 @@ class Wire:
 
     def _on_lost(self, connection: Connection, reason: str) -> None:
         self.last_problem = reason
-        if connection is not self.connection:
-            return
+        if connection is self.connection:
+            self._set_aside(connection, reason)
+
+    def _set_aside(self, connection: Connection, reason: str) -> None:
         self._past_commands += connection.commands
         self.connection = None
         if self.closed:
