@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import structlog
-
 Labels = tuple[tuple[str, str], ...]
 
 
@@ -69,6 +67,8 @@ counts = Counts()
 
 def configure_logging(level: str, format: str) -> None:
     """Send log lines to standard error: JSON for machines, text for people."""
+    import structlog  # a tenth of a second that a library user who never configures it need not pay
+
     as_json = format == "json" or (format == "auto" and not sys.stderr.isatty())
     structlog.configure(
         processors=[
@@ -115,7 +115,8 @@ class RoomLogger:
         self._write(logging.ERROR, event, {"exc_info": True} | fields)
 
     def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
-        if structlog.is_configured():
+        structlog = sys.modules.get("structlog")
+        if structlog is not None and structlog.is_configured():
             structlog.get_logger(room=self._room).log(level, event, **fields)
         elif self._plain.isEnabledFor(level):
             with_traceback = fields.pop("exc_info", None)

@@ -1,8 +1,8 @@
 """A declared key with its variables filled in: the only thing that can be read or written.
 
 Operations take an executor (a connection or a pipeline) and return something to await. A write carries the declared
-expiry in the same step, and nothing here can write without it or lose it by overwriting. An operation is repeated
-after a lost reply only where neither its effect nor its answer would differ.
+expiry in the same step, and nothing here can write without it or lose it by overwriting. After a lost reply only
+reads are repeated: a write sent again later could undo what someone else wrote in between.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

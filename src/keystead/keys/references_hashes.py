@@ -35,14 +35,13 @@ class RecordRef(KeyReference, Generic[R]):
         """Write the whole record in one step; fields that are None disappear, the expiry starts anew."""
         fields = self.record.encode(value)
         gone = [name for name in self.record.field_names if name not in fields]
-        return self._write_all(executor, self._commands(executor, fields, gone), _nothing, value=value, whole=True,
-                               repeat=True)
+        return self._write_all(executor, self._commands(executor, fields, gone), _nothing, value=value, whole=True)
 
     def update(self, executor: Executor, **changes: Any) -> Awaitable[None]:
         """Change some fields; a None removes the field. Makes a record of only these fields if there was none."""
         fields = self.record.encode_fields(changes)
         gone = [name for name in changes if name not in fields]
-        return self._write_all(executor, self._commands(executor, fields, gone), _nothing, value=changes, repeat=True)
+        return self._write_all(executor, self._commands(executor, fields, gone), _nothing, value=changes)
 
     def _commands(self, executor: Executor, fields: Mapping[str, bytes], gone: list[str]) -> list[Command]:
         key = self.name(executor.layout)
@@ -93,7 +92,7 @@ class MapRef(KeyReference, Generic[T]):
             raise DeclarationError(f"{self.declaration.pattern}: there is no field to write")
         fields = {self._field(field): self.codec.encode(value) for field, value in values.items()}
         command = ("HSET", self.name(executor.layout), *_flat(fields))
-        return self._write(executor, command, _nothing, value=dict(values), repeat=True)
+        return self._write(executor, command, _nothing, value=dict(values))
 
     def increment(self, executor: Executor, field: str, by: float = 1) -> Awaitable[T]:
         """Add to a field of numbers, starting from zero, and return the sum."""

@@ -26,7 +26,7 @@ class StringRef(KeyReference, Generic[T]):
 
     def set(self, executor: Executor, value: T) -> Awaitable[None]:
         """Write the value, over whatever was there, with the declared expiry."""
-        return executor.run(self._set(executor, value), _nothing, repeat=True)
+        return executor.run(self._set(executor, value), _nothing)
 
     def set_if_absent(self, executor: Executor, value: T) -> Awaitable[bool]:
         """Write the value unless there is one; says whether it was written."""
@@ -66,7 +66,7 @@ class IntegerRef(KeyReference):
 
     def set(self, executor: Executor, value: int) -> Awaitable[None]:
         command = ("SET", self.name(executor.layout), INTEGER.encode(value), *self._set_options(value))
-        return executor.run(command, _nothing, repeat=True)
+        return executor.run(command, _nothing)
 
     def increment(self, executor: Executor, by: int = 1) -> Awaitable[int]:
         """Add, starting from zero, and return the sum. Under ``Exactly`` the time runs from the first addition."""
@@ -80,7 +80,7 @@ class FlagRef(KeyReference):
 
     def raise_flag(self, executor: Executor) -> Awaitable[None]:
         """Put it up, anew if it was up already."""
-        return executor.run(self._set(executor), _nothing, repeat=True)
+        return executor.run(self._set(executor), _nothing)
 
     def try_raise(self, executor: Executor) -> Awaitable[bool]:
         """Put it up unless it is up already; says whether this call did it."""
