@@ -1,9 +1,12 @@
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +164,41 @@ def test_a_bug_is_shown_as_one(monkeypatch):
     monkeypatch.setattr(entry, "program", fail)
     with pytest.raises(ExceptionGroup):
         entry.run([])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_result_that_cannot_be_written_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "keystead.cli", "keys", "list", "--format", "json"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, check=False, env=environment())
+    assert done.returncode == entry.COULD_NOT
+    assert done.stderr == "keystead: the result cannot be written: No space left on device\n"
+
+
+def on_a_terminal(*arguments: str, **env: str) -> str:
+    """What a command shows someone who sits at a terminal."""
+    controller, terminal = pty.openpty()
+    with subprocess.Popen([sys.executable, "-m", "keystead.cli", *arguments], stdin=terminal, stdout=terminal,
+                          stderr=terminal, env=environment(**{"TERM": "xterm-256color", **env})):
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal reads as an error
+            while piece := os.read(controller, 65536):
+                shown += piece
+    os.close(controller)
+    return shown.decode()
+
+
+def test_colours_appear_on_a_terminal_only_and_not_under_no_color():
+    assert "\x1b[" in on_a_terminal("keys", "show", "api_ip")
+    assert "\x1b[" not in on_a_terminal("keys", "show", "api_ip", NO_COLOR="1")
+    assert "\x1b[" not in on_a_terminal("keys", "show", "api_ip", TERM="dumb")
+
+
+def test_audit_shows_a_bar_to_whoever_watches(valkey_server):
+    valkey_server.ensure_running()
+    valkey_server.call("FLUSHALL")
+    valkey_server.call("DEBUG", "POPULATE", "3000")
+    shown = on_a_terminal("keys", "audit", valkey_server.url, "--keys-per-second", "3000")
+    assert "Auditing" in shown
+    assert "/3000" in shown

@@ -55,6 +55,19 @@ def test_name_with_placeholders_is_taken_for_a_pattern(server, shop):
     assert "keystead keys show 'price:{sku}'" in line
 
 
+def test_pattern_is_recognised_without_a_server(shop):
+    assert "looks like a pattern" in keystead("keys", "explain", "user:{id}", cwd=shop).refused()
+    assert "no server runs" in keystead("keys", "explain", "user:7", cwd=shop).refused()
+
+
+def test_declarations_alone_can_explain(shop):
+    told = keystead("keys", "explain", "seen:ann", "--offline", "--registry", "shop.keys", cwd=shop)
+    assert told.code == 0
+    assert "user_sub = ann" in told.out
+    assert "on the server" not in told.out
+    assert keystead("keys", "explain", "stray", "--offline", "--registry", "shop.keys", cwd=shop).code == 1
+
+
 def test_key_that_really_holds_braces_is_explained(server, shop):
     server.call("SET", "odd:{x}", "1")
     assert explain(server, shop, "odd:{x}").code == 1

@@ -4,14 +4,13 @@ Exit codes: 0 done and clean, 1 done with findings, 2 could not be done, 130 int
 went away.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 
 import typer
 
 from keystead.cli.commands import program
-from keystead.cli.output import note, printable
+from keystead.cli.output import note, printable, silence
 from keystead.errors import KeysteadError
 
 COULD_NOT = 2
@@ -84,6 +83,5 @@ def _usage(error: Exception) -> str:
 
 
 def _reader_gone() -> int:
-    # The interpreter flushes standard output once more on its way out; give it a place where that cannot fail.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    silence()
     return READER_GONE

@@ -8,7 +8,7 @@ import typer
 from keystead.cli.output import Format, FormatOption, fact_grid, human_bytes, human_seconds, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import UrlOption, connected, run_settings, wait_for
-from keystead.errors import Corrupt, Invalid
+from keystead.errors import Corrupt, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,6 +21,9 @@ def explain(
     context: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY", help=r"The key, as it is on the server; bytes as \xff.")],
     url: UrlOption = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Tell what the declarations say of the key, and ask no server.")
+    ] = False,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -29,12 +32,16 @@ def explain(
     A key that is not there is explained from its declaration alone. Leaves with 1 if the key is not declared or
     breaks its declaration, and with 2 if its value does not decode.
     """
-    settings = run_settings(context, valkey_url=url)
-    explanation = wait_for(_explain(settings, key, registry))
+    if offline:
+        explanation = _from_declarations(key, registry)
+    else:
+        explanation = wait_for(_explain(run_settings(context, valkey_url=url), key, registry))
+    if not explanation.exists and _is_pattern(key):
+        raise _pattern_given(key)
     if format is Format.JSON:
         write_json(explanation.as_dict())
     else:
-        write(*_shown(explanation))
+        write(*_shown(explanation, offline))
     if explanation.problem is not None:
         raise Corrupt(
             f"the value of {explanation.key} does not decode as {explanation.pattern}: {explanation.problem}; "
@@ -46,22 +53,42 @@ def explain(
 
 
 async def _explain(settings: "Settings", key: str, sources: list[str] | None) -> "Explanation":
-    from keystead.operations import explain, looks_like_pattern, read_key
+    from keystead.operations import explain, read_key
 
-    async with connected(settings) as valkey:
-        explanation = await explain(valkey, load_registry(sources, valkey.layout), read_key(key))
-    if not explanation.exists and looks_like_pattern(key):
-        raise Invalid(f"{key} looks like a pattern, not a key; fill in its variables, or see the declaration with: "
-                      f"keystead keys show '{key}'")
-    return explanation
+    try:
+        async with connected(settings) as valkey:
+            return await explain(valkey, load_registry(sources, valkey.layout), read_key(key))
+    except Unavailable:
+        # Without a server the more likely mistake is the one that can be seen without it.
+        if _is_pattern(key):
+            raise _pattern_given(key) from None
+        raise
 
 
-def _shown(explanation: "Explanation") -> "tuple[RenderableType, RenderableType]":
+def _from_declarations(key: str, sources: list[str] | None) -> "Explanation":
+    from keystead.keys import Layout
+    from keystead.operations import explain_without_server, read_key
+
+    return explain_without_server(load_registry(sources, Layout.PLAIN), read_key(key))
+
+
+def _is_pattern(key: str) -> bool:
+    from keystead.operations import looks_like_pattern
+
+    return looks_like_pattern(key)
+
+
+def _pattern_given(key: str) -> Invalid:
+    return Invalid(f"{key} looks like a pattern, not a key; fill in its variables, or see the declaration with: "
+                   f"keystead keys show '{key}'")
+
+
+def _shown(explanation: "Explanation", offline: bool) -> "tuple[RenderableType, RenderableType]":
     from rich.text import Text
 
     row = explanation.declaration or {}
     there: tuple[str, object] = ("type", explanation.type)
-    if not explanation.exists and explanation.kind != "channel":
+    if not explanation.exists and explanation.kind != "channel" and not offline:
         there = ("on the server", Text("no such key", style="yellow"))
     facts: list[tuple[str, object]] = [
         ("pattern", explanation.pattern or Text("not declared", style="yellow")),

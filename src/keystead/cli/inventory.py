@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keystead.cli.output import Format, FormatOption, fact_grid, note, table, write, write_json
+from keystead.cli.output import Format, FormatOption, emit, fact_grid, note, table, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.errors import Invalid, NotFound
 
@@ -70,7 +70,7 @@ def docs(
 
     page = (to_html if html else to_markdown)(_registry(registry))
     if output is None:
-        print(page, end="")
+        emit(page)
         return
     try:
         output.write_text(page, encoding="utf-8")

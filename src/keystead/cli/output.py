@@ -5,12 +5,15 @@ Colours appear only on a terminal and never under ``NO_COLOR``. Off a terminal n
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from keystead.errors import Invalid
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -36,7 +39,31 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else _UNWRAPPED_COLUMNS, highlight=False, emoji=False)
+    return Console(
+        file=stream,
+        width=None if stream.isatty() else _UNWRAPPED_COLUMNS,
+        # Rich itself would keep bold and dim under NO_COLOR.
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        emoji=False,
+    )
+
+
+def emit(text: str) -> None:
+    """Text on standard output, now; a full disk is a refusal, a reader that went away ends the command."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence()
+        raise Invalid(f"the result cannot be written: {error.strerror}") from error
+
+
+def silence() -> None:
+    """Let nothing more reach standard output: the interpreter flushes it on its way out, and that would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write(*parts: "RenderableType") -> None:
@@ -49,7 +76,7 @@ def write(*parts: "RenderableType") -> None:
     with screen.capture() as captured:
         for part in parts:
             screen.print(part)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    emit("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def table(*columns: str, title: str | None = None, right: tuple[str, ...] = ()) -> "Table":
@@ -92,7 +119,7 @@ def printable(text: str) -> str:
 def write_json(value: object) -> None:
     """One JSON document on standard output, readable by any parser whatever the terminal's encoding."""
     only_ascii = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=only_ascii) + "\n")
+    emit(json.dumps(value, indent=2, ensure_ascii=only_ascii) + "\n")
 
 
 def note(message: str) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import typer
 
-from keystead.cli.output import console, fact_grid, human_seconds
+from keystead.cli.output import console, emit, fact_grid, human_seconds
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -129,7 +129,7 @@ def login_link(context: typer.Context, data: DataOption = None) -> None:
     from keystead.app import App
     from keystead.web import login_link as new_link
 
-    print(new_link(App(settings)))
+    emit(new_link(App(settings)) + "\n")
 
 
 def _server(data: Path | None, url: str | None) -> str | None:
