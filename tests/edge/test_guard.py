@@ -5,14 +5,18 @@ import time
 
 import pytest
 
+from keystead.clock import SystemClock
 from keystead.edge import guard as guard_module
 from keystead.edge.addresses import Networks, client_address
+from keystead.edge.blocks import Blocks
 from keystead.edge.guard import Guard, Verdict, Weight
-from keystead.edge.keys import API_IP, BLOCKED_IP, LOGIN_IP, VIOLATIONS
+from keystead.edge.keys import API_IP, BLOCKED_IP, EDGE, LOGIN_IP, VIOLATIONS
 from keystead.edge.limits import API, LOGIN, REGISTER, IpLimit, WhenAway
-from keystead.edge.refusals import Blocked
+from keystead.edge.refusals import Blocked, TicketUsed
+from keystead.edge.tickets import Tickets
 from keystead.engine import connect
 from keystead.errors import LimitReached, Unavailable
+from keystead.keys import Registry
 
 DAY = 86400
 SMALL = IpLimit("api_ip", API_IP, 3, 60, 1, WhenAway.OPEN)
@@ -245,3 +249,36 @@ async def test_full_server_opens_and_closes_the_same_doors(guard, valkey):
             await pass_door(guard, address("203.0.113.9"))
     finally:
         await valkey.config_set("maxmemory", 0)
+
+
+# -- the same on a cluster --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.cluster
+async def test_guard_tickets_and_block_list_work_on_a_cluster(cluster, valkey_cluster, no_undeclared_keys):
+    registry = Registry([EDGE], cluster.layout)
+    no_undeclared_keys(registry, *valkey_cluster.primaries())
+    guard, blocks, tickets = Guard(cluster), Blocks(cluster, registry), Tickets(bytes(32), SystemClock())
+    strangers = [address(f"203.0.113.{last}") for last in range(20)]
+    for stranger in strangers:
+        assert (await guard.count(LOGIN, stranger)).remaining == 9
+        assert await guard.give_back(LOGIN, stranger)
+        await guard.violate(stranger, 10, "test")
+        with pytest.raises(Blocked):
+            await pass_door(guard, stranger)
+    assert {block.address for block in await blocks.listed(most=100)} == {each.bucket for each in strangers}
+    assert await blocks.unblock("203.0.113.3")
+    await pass_door(guard, strangers[3])
+    text = tickets.issue("login", "operator", lasts_seconds=60, once=True)
+    await tickets.redeem(cluster, "login", text)
+    with pytest.raises(TicketUsed):
+        await tickets.redeem(cluster, "login", text)
+
+
+async def test_everything_left_behind_is_declared(guard, valkey, no_undeclared_keys):
+    no_undeclared_keys(Registry([EDGE]))
+    for limit in (API, LOGIN, REGISTER):
+        for who in (STRANGER, address("2001:db8::1"), address("nonsense")):
+            for _ in range(limit.most + 4 if limit is REGISTER else 1):
+                await guard.count(limit, who)
+    assert await valkey.dbsize() == 15

@@ -108,8 +108,19 @@ async def test_attempts_are_counted_and_a_success_is_given_back(visitor, ticket,
 
 async def test_too_many_attempts_are_refused(visitor):
     client = visitor("203.0.113.7")
-    statuses = [(await exchange(client, "nonsense")).status_code for _ in range(11)]
-    assert statuses == [401] * 10 + [429]
+    answers = [await exchange(client, "nonsense") for _ in range(11)]
+    assert [answer.status_code for answer in answers] == [401] * 10 + [429]
+    assert "Too many log-ins" in answers[-1].text and int(answers[-1].headers["retry-after"]) > 0
+
+
+async def test_server_that_takes_no_writes_leaves_the_link_good(visitor, ticket, valkey):
+    await valkey.config_set("maxmemory", 1)
+    try:
+        answer = await exchange(visitor(), ticket)
+        assert answer.status_code == 503 and "Open your link again" in answer.text
+    finally:
+        await valkey.config_set("maxmemory", 0)
+    assert (await exchange(visitor(), ticket)).status_code == 303
 
 
 @pytest.mark.parametrize(("wanted", "path"), [

@@ -7,14 +7,17 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import httpx
 import pytest
+from websockets.asyncio.client import connect as open_websocket
 
 from keystead.app import App
 from keystead.errors import Conflict, Invalid, NotFound
 from keystead.settings import load_settings
 from keystead.web import login_link
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, cookie_name
 from keystead.web.serving import serve
 
 
@@ -79,18 +82,50 @@ async def test_second_owner_of_the_data_is_refused(tmp_path):
     await serving(installation(tmp_path), work)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_everything_soon_and_cleanly(tmp_path, number):
-    program = (
-        "import asyncio, sys\n"
-        "from keystead.app import App\nfrom keystead.settings import load_settings\nfrom keystead.web import serve\n"
-        "app = App(load_settings({'valkey.url': 'embedded://' + sys.argv[1], 'http.port': 0}, environment={}))\n"
-        "asyncio.run(serve(app, dashboard=False, on_ready=lambda ready: print(ready.url, flush=True)))\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "data")], stdout=subprocess.PIPE,
+PROGRAM = """
+import asyncio, sys
+from keystead.app import App
+from keystead.settings import load_settings
+from keystead.web import serve
+
+app = App(load_settings({"valkey.url": "embedded://" + sys.argv[1], "http.port": 0}, environment={}))
+asyncio.run(serve(app, dashboard="dashboard" in sys.argv, on_ready=lambda ready: print(ready.url, flush=True)))
+"""
+
+
+@contextmanager
+def process_of(directory, *words):
+    """A server in a process of its own, and its address."""
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(directory), *words], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
-        url = process.stdout.readline().strip()
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+async def test_open_page_does_not_hold_the_stop_up(tmp_path):
+    directory = tmp_path / "data"
+    with process_of(directory, "dashboard") as (process, url):
+        tickets = App(load_settings({"valkey.url": f"embedded://{directory}"}, environment={})).tickets()
+        session = tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=60)
+        async with open_websocket(
+            url.replace("http", "ws") + "/_nicegui_ws/socket.io/?EIO=4&transport=websocket", origin=url,
+            additional_headers={"Cookie": f"{cookie_name(httpx.URL(url).port)}={session}"},
+        ) as websocket:
+            await websocket.recv()
+            started = time.monotonic()
+            process.terminate()
+            assert await asyncio.to_thread(process.wait, 10) == 0
+        assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_stops_everything_soon_and_cleanly(tmp_path, number):
+    with process_of(tmp_path / "data") as (process, url):
         server = json.loads((tmp_path / "data" / "server.json").read_text())
         with httpx.Client(base_url=url) as client:
             assert client.get("/health").status_code == 200
@@ -101,8 +136,3 @@ def test_signal_stops_everything_soon_and_cleanly(tmp_path, number):
         assert process.stderr.read() == ""
         with pytest.raises(OSError):
             socket.socket(socket.AF_UNIX).connect(server["socket"])
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()

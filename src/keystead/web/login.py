@@ -1,5 +1,6 @@
 """Logging in by a one-time link, and out again."""
 
+from html import escape
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
@@ -15,9 +16,9 @@ from keystead.edge import (
     TicketUsed,
     problem_of,
 )
-from keystead.errors import LimitReached
+from keystead.errors import LimitReached, Unavailable
 from keystead.web.callers import LOGIN_PURPOSE, SESSION_PURPOSE
-from keystead.web.plain_pages import exchange_page, login_needed_page, refused_ticket_page
+from keystead.web.plain_pages import exchange_page, login_needed_page, plain_page, refused_ticket_page
 
 HOME = "/"
 
@@ -45,7 +46,8 @@ def routes(running: Running, cookie_name: str) -> APIRouter:
         address: ClientAddress = request.state.address
         decision = await running.guard.count(LOGIN, address)
         if not decision.allowed:
-            raise LimitReached("too many log-ins from this address", retry_after_seconds=decision.reset_seconds)
+            return _later(LimitReached("Too many log-ins came from this address.",
+                                       retry_after_seconds=decision.reset_seconds))
         try:
             redeemed = await running.tickets.redeem(running.valkey, LOGIN_PURPOSE, ticket)
         except TicketUsed as refusal:
@@ -53,6 +55,8 @@ def routes(running: Running, cookie_name: str) -> APIRouter:
             return RedirectResponse(wanted, 303) if _caller(request).known else _refused(refusal)
         except TicketRefused as refusal:
             return _refused(refusal)
+        except Unavailable as refusal:
+            return _later(refusal)
         await running.guard.give_back(LOGIN, address)
         session = running.tickets.issue(SESSION_PURPOSE, redeemed.subject, lasts_seconds=session_seconds)
         answer = RedirectResponse(wanted, 303)
@@ -82,6 +86,15 @@ def local_path(wanted: str) -> str:
 def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
+
+
+def _later(refusal: LimitReached | Unavailable) -> Response:
+    """For what time will mend. A person waits before this page, so it is no problem document."""
+    problem = problem_of(refusal)
+    page = plain_page("Not now", f"<p>{escape(problem.message)}</p><p>Open your link again in a little while.</p>",
+                      status=problem.status)
+    page.headers.update(problem.headers)
+    return page
 
 
 def _refused(refusal: TicketRefused) -> Response:

@@ -43,17 +43,23 @@ async def serve(
             from keystead.web.server import build
 
             assembled = build(running, port=port, dashboard=dashboard)
-            await _run(assembled, listener, running, on_ready, stop or asyncio.Event())
+            config = _config(assembled, websockets=dashboard)
+            await _run(config, listener, running, on_ready, stop or asyncio.Event())
+
+
+def _config(assembled: FastAPI, *, websockets: bool) -> uvicorn.Config:
+    return uvicorn.Config(
+        assembled, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
+        timeout_graceful_shutdown=STOP_SECONDS, ws_max_size=WEBSOCKET_MESSAGE_BYTES,
+        # Only the dashboard speaks over a websocket, and only it brings the library for that.
+        ws="websockets-sansio" if websockets else "none",
+    )
 
 
 async def _run(
-    assembled: FastAPI, listener: socket.socket, running: Running, on_ready: Callable[[Ready], None] | None,
+    config: uvicorn.Config, listener: socket.socket, running: Running, on_ready: Callable[[Ready], None] | None,
     stop: asyncio.Event,
 ) -> None:
-    config = uvicorn.Config(
-        assembled, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
-        timeout_graceful_shutdown=STOP_SECONDS, ws_max_size=WEBSOCKET_MESSAGE_BYTES, ws="websockets-sansio",
-    )
     server = _Server(config)
     base_url = _base_url(running.settings.http.host, listener.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
