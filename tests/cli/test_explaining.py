@@ -80,6 +80,12 @@ def test_key_that_is_not_text_is_spelled_and_read_back(server, shop):
     assert spelled["exists"]
 
 
+def test_backslash_that_is_part_of_the_key_may_be_typed_as_it_is(server, shop):
+    server.call("SET", rb"dir\name", "x")
+    assert json.loads(explain(server, shop, r"dir\name", "--format", "json").out)["exists"]
+    assert json.loads(explain(server, shop, r"dir\\name", "--format", "json").out)["exists"]
+
+
 def test_markup_in_a_value_is_shown_as_it_is(server, shop):
     server.call("SET", "stray", "[bold]x[/bold] [/]")
     assert "[bold]x[/bold] [/]" in explain(server, shop, "stray").out

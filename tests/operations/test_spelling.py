@@ -23,7 +23,11 @@ def test_key_is_spelled_as_printable_text(raw_key, spelled):
 
 
 def test_a_lone_backslash_typed_by_a_person_stands_for_itself():
-    assert read_key(r"path\to\xzz") == b"path\\to\\xzz"
+    assert read_key(r"path\dir\xzz") == b"path\\dir\\xzz"
+
+
+def test_the_usual_escapes_are_understood():
+    assert read_key(r"two\nlines\tand\\n") == b"two\nlines\tand\\n"
 
 
 @given(st.binary() | st.text().map(str.encode) | st.sampled_from([b"\\x41", b"\\\\x41", b"\\\xff"]))

@@ -57,7 +57,13 @@ async def _explain(settings: "Settings", key: str, sources: list[str] | None) ->
 
     try:
         async with connected(settings) as valkey:
-            return await explain(valkey, load_registry(sources, valkey.layout), read_key(key))
+            registry = load_registry(sources, valkey.layout)
+            explanation = await explain(valkey, registry, read_key(key))
+            if not explanation.exists and "\\" in key:
+                # Someone may have typed a backslash that is part of the key.
+                literal = await explain(valkey, registry, key.encode("utf-8", "surrogateescape"))
+                return literal if literal.exists else explanation
+            return explanation
     except Unavailable:
         # Without a server the more likely mistake is the one that can be seen without it.
         if _is_pattern(key):

@@ -6,7 +6,8 @@ doubled, and every other byte is written ``\\xNN``. Reading the spelling gives t
 
 import re
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|\\)")
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([\\nrt]))")
+_LETTERS = {"\\": b"\\", "n": b"\n", "r": b"\r", "t": b"\t"}
 
 
 def spell_key(raw_key: bytes) -> str:
@@ -28,13 +29,14 @@ def _spell(character: str) -> str:
 def read_key(spelled: str) -> bytes:
     """The bytes of a key written by ``spell_key`` or typed by a person.
 
-    Only ``\\xNN`` and a doubled backslash are escapes; any other backslash stands for itself.
+    ``\\xNN``, a doubled backslash and the usual ``\\n``, ``\\r`` and ``\\t`` are escapes; any other backslash
+    stands for itself.
     """
     pieces: list[bytes] = []
     position = 0
     for escape in _ESCAPE.finditer(spelled):
         pieces.append(spelled[position : escape.start()].encode("utf-8", "surrogateescape"))
-        pieces.append(bytes.fromhex(escape.group(1)) if escape.group(1) else b"\\")
+        pieces.append(bytes.fromhex(escape.group(1)) if escape.group(1) else _LETTERS[escape.group(2)])
         position = escape.end()
     pieces.append(spelled[position:].encode("utf-8", "surrogateescape"))
     return b"".join(pieces)
