@@ -40,6 +40,24 @@ async def test_wanted_walk_does_not_wait_for_the_rest(valkey):
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_long_walk_is_followed_by_a_long_rest(valkey, monkeypatch):
+    monkeypatch.setattr(census_module, "REST_SECONDS", 0.0)
+    census = Census(valkey, Registry([EDGE]), SystemClock())
+    walks = []
+
+    async def slow_walk():
+        walks.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.1)
+        return True
+
+    monkeypatch.setattr(census, "walk", slow_walk)
+    task = asyncio.ensure_future(census.run())
+    await until(lambda: len(walks) == 2)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert walks[1] - walks[0] >= 0.5
+
+
 async def test_last_count_stays_while_the_server_is_away_and_is_renewed_after(fault_proxy, valkey, monkeypatch):
     monkeypatch.setattr(census_module, "RETRY_SECONDS", 0.05)
     proxy = await fault_proxy()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from keystead.engine import connect
+from keystead.errors import Unavailable
 from keystead.web.facts import facts_of_info, facts_together, read_facts
 
 
@@ -55,3 +57,14 @@ async def test_cluster_is_read_whole(cluster):
         await cluster.set(f"k{number}", 1)
     facts = await read_facts(cluster)
     assert (facts.mode, facts.primaries, facts.replicas, facts.keys) == ("cluster", 3, 3, 30)
+
+
+async def test_server_that_does_not_tell_counts_as_away(valkey, valkey_server):
+    await valkey.execute_command("ACL", "SETUSER", "quiet", "on", "nopass", "~*", "+@all", "-info")
+    silent = await connect(valkey_server.tcp_url.replace("://", "://quiet:x@"))
+    try:
+        with pytest.raises(Unavailable, match="does not say how it is"):
+            await read_facts(silent)
+    finally:
+        await silent.aclose()
+        await valkey.execute_command("ACL", "DELUSER", "quiet")

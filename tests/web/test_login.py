@@ -43,6 +43,15 @@ async def test_exchange_gives_a_session_and_leads_on(visitor, ticket):
     assert (await client.get("/session")).json() == {"known": True}
 
 
+@pytest.mark.parametrize(("proxy", "secure"), [("10.0.0.9", True), ("198.51.100.1", False)])
+async def test_cookie_behind_a_trusted_proxy_with_tls_is_for_tls_only(visitor, ticket, proxy, secure):
+    headers = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "127.0.0.1", "Origin": "https://keys.example"}
+    client = visitor(proxy, base_url="http://keys.example", headers=headers)
+    answer = await client.post("/login", data={"ticket": ticket})
+    assert answer.status_code == 303
+    assert ("Secure" in answer.headers["set-cookie"]) is secure
+
+
 async def test_used_link_says_so_and_how_to_get_another(visitor, ticket):
     await exchange(visitor(), ticket)
     second = await exchange(visitor(), ticket)

@@ -8,8 +8,10 @@ from keystead.errors import Unavailable
 from keystead.keys import Registry
 from keystead.operations import PatternCounts, count_patterns
 
-# Between two walks: long enough to be unnoticed, short enough that the page is worth looking at.
+# Between two walks: long enough to be unnoticed, short enough that the page is worth looking at; after a long walk
+# several times as long, so that a large keyspace is not walked all the time.
 REST_SECONDS = 20.0
+REST_FACTOR = 4
 RETRY_SECONDS = 2.0
 KEYS_PER_SECOND = 20_000
 
@@ -32,8 +34,11 @@ class Census:
 
     async def run(self) -> None:
         """Walk, rest, and again, until cancelled. A server that is away is waited for."""
+        loop = asyncio.get_running_loop()
         while True:
-            rest = REST_SECONDS if await self.walk() else RETRY_SECONDS
+            started = loop.time()
+            finished = await self.walk()
+            rest = max(REST_SECONDS, REST_FACTOR * (loop.time() - started)) if finished else RETRY_SECONDS
             try:
                 async with asyncio.timeout(rest):
                     await self._wanted.wait()

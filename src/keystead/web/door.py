@@ -99,8 +99,12 @@ class Door:
         if len(hosts) != 1 or not self._names.serves(hosts[0]):
             raise Invalid("this server is not known under the host name that was asked for; "
                           "add the name to the setting http.host_names")
-        peer = scope.get("client")
-        address = client_address(peer[0] if peer else None, headers.all(b"x-forwarded-for"), self._trusted)
+        peer = scope["client"][0] if scope.get("client") else None
+        address = client_address(peer, headers.all(b"x-forwarded-for"), self._trusted)
+        by_proxy = client_address(peer, (), self._trusted).within(self._trusted)
+        if by_proxy and headers.one(b"x-forwarded-proto") == "https":
+            # TLS ended at a proxy we trust; cookies made behind it are for TLS only.
+            scope["scheme"] = "https" if scope["type"] == "http" else "wss"
         path: str = scope["path"]
         async with self._guard.passage(address):
             found = identify(scope["headers"], self._tickets, self._cookie_name)

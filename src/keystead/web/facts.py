@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,13 @@ class ServerFacts:
 
 
 async def read_facts(valkey: Valkey) -> ServerFacts:
-    """Ask every server that holds keys once (INFO). Raises ``Unavailable`` when one is away."""
+    """Ask every server that holds keys once (INFO). Raises ``Unavailable`` when one is away or does not tell."""
     nodes = await valkey.nodes()
-    return facts_together([facts_of_info(info) for info in await asyncio.gather(*(node.info() for node in nodes))])
+    try:
+        answers = await asyncio.gather(*(node.info() for node in nodes))
+    except ErrorReply as error:
+        raise Unavailable(f"the server does not say how it is: {error}") from error
+    return facts_together([facts_of_info(info) for info in answers])
 
 
 _SUMMED = ("memory_bytes", "memory_peak_bytes", "memory_limit_bytes", "clients", "keys", "keys_with_ttl", "commands",

@@ -56,7 +56,7 @@ class Sampler:
         except (Unavailable, TimeoutError) as error:
             self._last = None
             self.away_since = self.away_since or self._clock.now()
-            self.problem = str(error) or "the server does not answer"
+            self.problem = str(error) or "it does not answer in time"
             self.samples.append(RateSample(self._clock.now(), None, None))
             return
         now = loop.time()

@@ -27,6 +27,11 @@ def test_numbers_are_those_of_the_last_count():
     assert table.count('<td class="num zero">0</td>') == 1
 
 
+def test_estimated_memory_says_so():
+    found = PatternCounts(1, 900, 0, 0, {API_IP: PatternCount(500, 90_000, estimated=True)})
+    assert "≈ 90.0 kB" in pattern_table([API_IP], found, "")
+
+
 def test_before_the_first_count_there_are_no_numbers():
     assert '<td class="num">' not in pattern_table([API_IP], None, "")
 

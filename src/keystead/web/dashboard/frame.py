@@ -69,8 +69,11 @@ def _banner(sampler: Sampler, clock: Clock) -> None:
         away = sampler.away_since is not None
         if away and sampler.away_since is not None:
             since = shown_duration(clock.now() - sampler.away_since)
-            banner.set_content(f"<b>The server is away</b><div>No answer for {since}. This page goes on by itself as "
-                               "soon as the server is back; until then it shows what was last known.</div>")
+            banner.set_content(
+                f"<b>The server is away</b><div>No answer for {since}: {escape(sampler.problem or '')}</div>"
+                "<div>This page goes on by itself as soon as the server is back; until then it shows what was last "
+                "known.</div>"
+            )
         banner.classes(remove="hidden") if away else banner.classes(add="hidden")
 
     look()

@@ -67,7 +67,9 @@ def _numbers(declaration: Declaration, counts: PatternCounts | None) -> str:
     count = counts.of(declaration)
     if not count.keys:
         return f'<td class="num zero">0</td><td class="num zero">{NOTHING}</td>'
-    return f'<td class="num">{shown_count(count.keys)}</td><td class="num">{shown_bytes(count.memory_bytes)}</td>'
+    about = "≈ " if count.estimated else ""
+    return (f'<td class="num">{shown_count(count.keys)}</td>'
+            f'<td class="num">{about}{shown_bytes(count.memory_bytes)}</td>')
 
 
 def _stray_row(counts: PatternCounts) -> str:
