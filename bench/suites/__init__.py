@@ -4,7 +4,7 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "keys", "first_light")
+NAMES = ("wire", "cluster", "keys", "first_light", "worklist")
 
 
 def load(name: str) -> Suite:

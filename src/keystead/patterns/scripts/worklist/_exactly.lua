@@ -1,0 +1,29 @@
+-- Remove one copy of each item from a list: in one cut when they are its head, otherwise one by one.
+-- Gives the places (from 1) of items that were not there.
+local function remove_exactly(list, items)
+  local held = redis.call('LRANGE', list, 0, #items - 1)
+  local head = #held == #items
+  for place, item in ipairs(held) do
+    head = head and item == items[place]
+  end
+  local missing = {}
+  if head then
+    redis.call('LTRIM', list, #items, -1)
+    return missing
+  end
+  for place, item in ipairs(items) do
+    if redis.call('LREM', list, 1, item) == 0 then
+      missing[#missing + 1] = place
+    end
+  end
+  return missing
+end
+
+-- A finished item is no suspect any more.
+local function acquit(poison, items)
+  if redis.call('EXISTS', poison) == 1 then
+    for _, item in ipairs(items) do
+      redis.call('HDEL', poison, redis.sha1hex(item))
+    end
+  end
+end

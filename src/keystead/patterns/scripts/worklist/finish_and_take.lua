@@ -1,0 +1,19 @@
+#!lua
+-- finish_and_take: remove finished items from purgatory and take the next ones, in one step.
+-- KEYS[1]    list   queue      oldest at the left
+-- KEYS[2]    list   purgatory  the worker's own
+-- KEYS[3]    hash   poison     items that a worker died with, and how often
+-- ARGV[1]    int    most       1..5000
+-- ARGV[2..]  bytes  items      finished; one copy of each is removed
+-- Returns    {missing, {recovered, items}}: places of items that were not there; then as take, leftovers first
+-- Cost       O(items + most)
+-- Repeat: not safe; after a lost reply the next items lie in purgatory
+-- include _push
+-- include _take
+-- include _exactly
+local queue, purgatory, poison = KEYS[1], KEYS[2], KEYS[3]
+local most, items = tonumber(ARGV[1]), {unpack(ARGV, 2)}
+
+local missing = remove_exactly(purgatory, items)
+acquit(poison, items)
+return {missing, take_items(queue, purgatory, poison, most, true)}

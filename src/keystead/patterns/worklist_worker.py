@@ -1,0 +1,282 @@
+"""One worker of a work list: takes items into a purgatory of its own and finishes them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from keystead.engine import Pipeline, Script, Valkey
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import Unavailable
+from keystead.keys import FlagRef, ListRef, MapRef, Reply, SetRef
+from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, Taken, facts_of, opened
+
+T = TypeVar("T")
+
+MOST_ITEMS = 5000
+# One blocking wait at most, so that an item can only arrive while the sign of life sent along still counts.
+LONGEST_WAIT_SECONDS = 10.0
+
+
+def _script(verb: str) -> Script:
+    return Script("keystead.patterns", f"scripts/worklist/{verb}.lua")
+
+
+TAKE, FINISH, FINISH_AND_TAKE = _script("take"), _script("finish"), _script("finish_and_take")
+HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
+RECOVER, LEAVE = _script("recover"), _script("leave")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[T]):
+    """What became of items: how many were finished, and those that were no longer this worker's."""
+
+    count: int
+    lost: tuple[Item[T], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What a dead worker had left: items that will be tried again, items given up, and how many workers were dead."""
+
+    items: int
+    dead: int
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failed try: how many there were so far (0: the item is no longer ours), and whether it is a dead letter now."""
+
+    tries: int
+    dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the declaration says about dying and failing."""
+
+    tries: int
+    poison_seconds: float
+    alive_seconds: float
+    most_dead: int
+
+    @property
+    def poison_ms(self) -> int:
+        return round(self.poison_seconds * 1000)
+
+    @property
+    def alive_ms(self) -> int:
+        return round(self.alive_seconds * 1000)
+
+
+class Worker(Generic[T]):
+    """Takes and finishes. Give each task that works by itself a worker of its own name.
+
+    ``take`` returns what already lies in purgatory before it moves anything, so a worker that finishes what it took
+    before it takes again loses nothing by a crash, a lost reply or a forgotten item: it comes back with the next take.
+    """
+
+    def __init__(
+        self, name: str, queue: ListRef[T], purgatory: ListRef[T], poison: MapRef[int], dead: ListRef[DeadLetter],
+        presence: tuple[FlagRef, SetRef[str]] | None, rules: Rules,
+    ) -> None:
+        self.name = name
+        self.queue, self.purgatory, self.poison, self.dead = queue, purgatory, poison, dead
+        self._presence = presence
+        self._rules = rules
+        self._places = (queue, purgatory, poison, *(presence or ()))
+
+    # -- taking -----------------------------------------------------------------------------------------------------
+
+    def take(self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True) -> Awaitable[Taken[T]]:
+        """Move up to ``most`` of the oldest items into purgatory and return them, or return its leftovers.
+
+        One atomic step, which also counts as a sign of life. An item that some worker died with comes alone. What does
+        not decode becomes a dead letter (over a connection) or is named in ``spoiled`` (in a pipeline).
+        ``leftovers_first=False`` is for a worker that takes more while it still holds items.
+        """
+        arguments = (most, int(leftovers_first), self.name, self._rules.alive_ms)
+        taking: Awaitable[Taken[T]] = TAKE(on, keys=self._places, args=arguments, decode=self._taken)
+        return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
+
+    def finish_and_take(
+        self, on: ScriptRunner, items: Sequence[Item[T]], most: int, *, now: float
+    ) -> Awaitable[Taken[T]]:
+        """Finish these and take the next, leftovers first, in one atomic step."""
+        keys = (self.queue, self.purgatory, self.poison)
+        taking: Awaitable[Taken[T]] = FINISH_AND_TAKE(
+            on, keys=keys, args=(most, *(item.raw for item in items)), decode=lambda reply: self._taken(reply[1])
+        )
+        return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
+
+    async def wait_and_take(self, valkey: Valkey, most: int, timeout_seconds: float, *, now: float) -> Taken[T]:
+        """As ``take``; an empty queue is waited on, without polling, until something comes or the time is over."""
+        taken = await self.take(valkey, most, now=now)
+        end = asyncio.get_running_loop().time() + timeout_seconds
+        while not taken.items and not taken.spoiled:
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            taken = await self._wait(valkey, most, min(left, LONGEST_WAIT_SECONDS, self._rules.alive_seconds / 3), now)
+        return taken
+
+    async def _wait(self, valkey: Valkey, most: int, seconds: float, now: float) -> Taken[T]:
+        queue, purgatory = self.queue.name(valkey.layout), self.purgatory.name(valkey.layout)
+        # In one write: the sign of life is on the server before an item can arrive.
+        async with valkey.pipeline(transaction=False) as pipeline:
+            if self._presence is not None:
+                self.beat(pipeline)
+            pipeline.run(("BLMOVE", queue, purgatory, "LEFT", "RIGHT", max(seconds, 0.01)), bool)
+            suspects = pipeline.run(("EXISTS", self.poison.name(valkey.layout)), bool)
+            came = (await pipeline.execute())[-2]
+        if not came:
+            return Taken([])
+        # The one that came lies in purgatory. While there are suspects it may be one, and then it comes alone.
+        if most > 1 and not await suspects:
+            return await self._with_first(valkey, most, now)
+        return await self.take(valkey, most, now=now)
+
+    async def _with_first(self, valkey: Valkey, most: int, now: float) -> Taken[T]:
+        # The others lie in purgatory behind the first, so the second answer holds them all.
+        async with valkey.pipeline(transaction=False) as pipeline:
+            self.take(pipeline, most - 1, now=now, leftovers_first=False)
+            everything = pipeline.run(("LRANGE", self.purgatory.name(valkey.layout), 0, most - 1), list)
+            await pipeline.execute()
+        items, spoiled = opened(self.queue.codec, await everything)
+        return await self._without_spoiled(valkey, _ready(Taken(items, False, spoiled)), now)
+
+    def _taken(self, reply: Reply) -> Taken[T]:
+        items, spoiled = opened(self.queue.codec, reply[1])
+        return Taken(items, bool(reply[0]), spoiled)
+
+    async def _without_spoiled(self, on: ScriptRunner, taking: Awaitable[Taken[T]], now: float) -> Taken[T]:
+        taken = await taking
+        if taken.spoiled:
+            await self.bury(on, taken.spoiled, error=None, now=now)
+        return taken
+
+    # -- settling ---------------------------------------------------------------------------------------------------
+
+    def finish(self, on: ScriptRunner, items: Iterable[Item[T]]) -> Awaitable[Finished[T]]:
+        """Remove exactly these from purgatory: one copy of each, all in one atomic step.
+
+        In a caller's transaction it happens together with the result. ``lost`` are items that another worker has
+        adopted meanwhile. After a lost reply do not finish again: take, and see what is left.
+        """
+        given = tuple(items)
+        return FINISH(
+            on, keys=(self.purgatory, self.poison), args=[item.raw for item in given],
+            decode=lambda missing: _finished(given, missing),
+        )
+
+    def hand_over(
+        self, on: ScriptRunner, results: Sequence[tuple[Item[T], bytes]], to: ListRef[object] | ListRef[bytes]
+    ) -> Awaitable[Finished[T]]:
+        """Finish items and push the ready bytes that follow from each onto a list of the same tag, in one step.
+
+        For an item that is no longer ours nothing is pushed, so each item is handed over once.
+        """
+        given = tuple(item for item, _ in results)
+        pairs = [part for item, raw in results for part in (item.raw, raw)]
+        return HAND_OVER(on, keys=(self.purgatory, self.poison, to), args=pairs,
+                         decode=lambda missing: _finished(given, missing))
+
+    def put_back(self, on: ScriptRunner, items: Iterable[Item[T]], *, front: bool = False) -> Awaitable[int]:
+        """Return items to the queue in their order, behind the others or to be served next; says how many were ours."""
+        return PUT_BACK(on, keys=(self.purgatory, self.queue), args=(int(front), *(item.raw for item in items)))
+
+    def fail(self, on: ScriptRunner, item: Item[T], *, error: str, now: float) -> Awaitable[Failed]:
+        """Count a failed try: behind the others again, or a dead letter with the error after the declared tries."""
+        rules = self._rules
+        return FAIL(
+            on, keys=(self.purgatory, self.queue, self.poison, self.dead),
+            args=(item.raw, rules.tries, rules.poison_ms, facts_of(error, now), rules.most_dead),
+            decode=lambda tries: Failed(abs(tries), tries < 0),
+        )
+
+    def bury(
+        self, on: ScriptRunner, items: Iterable[Item[T] | Spoiled], *, error: str | None, now: float
+    ) -> Awaitable[int]:
+        """Move items to the dead letters at once; says how many were ours. ``error`` None: spoiled ones say it."""
+        pairs: list[bytes | str] = []
+        for item in items:
+            reason = error if error is not None else item.reason if isinstance(item, Spoiled) else ""
+            pairs += (item.raw, facts_of(reason, now))
+        return BURY(on, keys=(self.purgatory, self.dead, self.poison), args=(self._rules.most_dead, *pairs))
+
+    def held(self, on: Valkey | Pipeline) -> Awaitable[int]:
+        """How many items lie in purgatory."""
+        return self.purgatory.length(on)
+
+    # -- living and dying -------------------------------------------------------------------------------------------
+
+    def recover(self, on: ScriptRunner, *, now: float) -> Awaitable[Recovered]:
+        """At the start of a worker: return what an earlier one of this name left to the front of the queue.
+
+        It counts as a crash of each of those items; one that crashed too often becomes a dead letter. The others keep
+        their order and come one at a time until they are finished, so that one bad item does not condemn its neighbours.
+        """
+        rules = self._rules
+        return RECOVER(
+            on, keys=(self.purgatory, self.queue, self.poison, self.dead),
+            args=(rules.tries, rules.poison_ms, facts_of("its worker died with it", now), rules.most_dead),
+            decode=lambda reply: Recovered(reply[0], reply[1]),
+        )
+
+    def beat(self, on: Valkey | Pipeline) -> Awaitable[None]:
+        """A sign of life: until it expires, nobody adopts what this worker holds. The default worker needs none."""
+        if self._presence is None:
+            return _ready(None)
+        alive, workers = self._presence
+        key = alive.name(on.layout)
+        commands = [("SADD", workers.name(on.layout), self.name), ("SET", key, "1", "PX", self._rules.alive_ms)]
+        return on.run_block(commands, lambda replies: None, repeat=True)
+
+    def leave(self, on: ScriptRunner) -> Awaitable[int]:
+        """End the sign of life, so that what is left can be adopted at once; says how many items that are."""
+        if self._presence is None:
+            raise ValueError("the default worker has no sign of life to end")
+        return LEAVE(on, keys=(self.purgatory, *self._presence), args=(self.name,))
+
+    @asynccontextmanager
+    async def alive(self, valkey: Valkey) -> AsyncIterator[None]:
+        """Give signs of life while the block runs, and leave at its end.
+
+        A server that is away is tried again; meanwhile the sign may expire and others adopt what is held here, which
+        ``finish`` then says.
+        """
+        await self.beat(valkey)
+        stop = asyncio.Event()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._keep_beating(valkey, stop))
+                try:
+                    yield
+                finally:
+                    stop.set()
+        finally:
+            await self.leave(valkey)
+
+    async def _keep_beating(self, valkey: Valkey, stop: asyncio.Event) -> None:
+        while not stop.is_set():
+            try:
+                async with asyncio.timeout(self._rules.alive_seconds / 3):
+                    await stop.wait()
+            except TimeoutError:
+                try:
+                    await self.beat(valkey)
+                except Unavailable:
+                    continue
+
+
+def _finished(given: tuple[Item[T], ...], missing: list[int]) -> Finished[T]:
+    return Finished(len(given) - len(missing), tuple(given[place - 1] for place in missing))
+
+
+R = TypeVar("R")
+
+
+async def _ready(value: R) -> R:
+    return value
