@@ -1,12 +1,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import pytest
 
 from keystead.engine import CutOff, ServerAway, Valkey, connect
+from keystead.engine.cluster import ClusterValkey
 from keystead.engine.listener import Listener
 from keystead.keys import TEXT, Channel, Keyspace
 from keystead.settings import ValkeySettings
+from keystead.telemetry import counts
 from keystead.testing.cluster import LocalCluster
 from tests.engine.slot_moves import slot_move
 
@@ -82,6 +85,10 @@ async def test_subscription_moves_along_with_its_slot(cluster: Valkey, valkey_cl
             assert await cluster.execute_command("SPUBLISH", "{moving}b", "y") == 1
             assert [(await anext(first)).payload for _ in range(2)] == [b"x", b"y"]
             assert (await anext(second)).payload == b"x"
+            on_change = cast(ClusterValkey, cluster).topology.on_change
+            assert on_change is not None
+            on_change()  # nothing is on its way any more, so nobody is told again
+            await asyncio.sleep(0.1)
             assert (first.gaps, second.gaps, third.gaps) == (1, 1, 0)
             assert gaps == [1]
             assert hub.listeners == 3
@@ -97,6 +104,19 @@ async def test_joining_a_slot_that_moved_unseen_follows_it(cluster: Valkey, valk
                 assert await cluster.execute_command("SPUBLISH", "{moving}a", "x") == 1
                 assert (await anext(listener)).payload == b"x"
                 assert listener.gaps == 0
+
+
+async def test_leaving_and_coming_back_at_once_is_no_move(cluster: Valkey, valkey_cluster: LocalCluster) -> None:
+    """The server's word that we left arrives when we are back already, and must not be taken for news."""
+    for _ in range(20):
+        async with cluster.hub().subscribe(sharded=["shard1"]):
+            pass
+        async with cluster.hub().subscribe(sharded=["shard1"]) as listener:
+            assert await cluster.execute_command("SPUBLISH", "shard1", "x") == 1
+            assert (await anext(listener)).payload == b"x"
+            assert listener.gaps == 0
+    assert cluster.hub().silent_seconds < 5
+    await until(lambda: shard_subscribers(valkey_cluster, "shard1") == [0])
 
 
 async def test_subscriptions_move_to_the_replica_that_takes_over(
@@ -122,12 +142,14 @@ async def test_slow_listener_of_several_nodes_is_cut_off_from_all(
     cluster: Valkey, valkey_cluster: LocalCluster
 ) -> None:
     hub = cluster.hub()
+    before = counts.value("hub_messages_dropped")
     async with hub.subscribe(sharded=CHANNELS, most_messages=50) as slow, hub.subscribe(sharded=CHANNELS[:1]) as quick:
         for number in range(400):
             await cluster.execute_command("SPUBLISH", CHANNELS[number % len(CHANNELS)], number)
         with pytest.raises(CutOff) as cut:
             await anext(slow)
         assert cut.value.dropped == 51
+        assert counts.value("hub_messages_dropped") - before == 51
         assert [int((await anext(quick)).payload) for _ in range(20)] == list(range(0, 400, 20))
     await until(lambda: shard_subscribers(valkey_cluster, *CHANNELS) == [0] * len(CHANNELS))
 

@@ -332,6 +332,14 @@ async def test_blocking_read_at_a_demoted_primary_starts_again_at_the_new_one(pa
         pair.swap()
         pair.servers[1].call("RPUSH", "list", "second")
         assert await client.blpop(["list"], timeout=5) == (b"list", b"second")
+        waiting = asyncio.create_task(client.blpop(["list"], timeout=20))
+        while b"blocked_clients:0" in pair.servers[1].call("INFO", "clients"):
+            await asyncio.sleep(0.01)
+        pair.servers[0].call("REPLICAOF", "NO", "ONE")
+        pair.named = pair.servers[0]
+        pair.servers[1].call("REPLICAOF", "127.0.0.1", pair.servers[0].port)  # sets the blocked caller free
+        await client.rpush("list", "third")
+        assert await waiting == (b"list", b"third")
     except Unavailable as error:
         pytest.fail(f"the caller should not have noticed: {error}")
     finally:

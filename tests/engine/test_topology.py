@@ -105,10 +105,11 @@ async def test_node_that_left_the_map_answers_what_was_under_way(make: Make, val
     replica = valkey_cluster.replicas()[0]
     node = topology.node_at("127.0.0.1", int(str(replica.options["port"])))
     connection = await node.wire.ready(0, asyncio.get_running_loop().time() + 5)
-    slow = connection.send(pack(("DEBUG", "SLEEP", "0.3")))
+    slow = connection.send(pack(("DEBUG", "SLEEP", "1")))  # longer than a refresh takes
     await asyncio.sleep(0.05)
     await topology.refresh()
     assert node not in topology.nodes.values()
+    assert not slow.done()
     assert await slow == b"OK"
     async with asyncio.timeout(5):
         while not node.wire.closed:

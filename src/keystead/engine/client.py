@@ -251,7 +251,7 @@ class Valkey(redis.asyncio.Redis):
         """Why a block was not run. A demoted primary is left in any case, for whoever comes next."""
         if not self._follows_primary:
             return refusal_of(answers)
-        demoted = [answer for answer in answers if isinstance(answer, redis.exceptions.ReadOnlyError)]
+        demoted: list[Exception] = [answer for answer in answers if says_demoted(answer)]
         if demoted:
             self._leave_demoted(connection)
             if all(isinstance(answer, Exception) for answer in answers):  # WAIT has its own words there
@@ -301,6 +301,7 @@ class Valkey(redis.asyncio.Redis):
         losses = 0
         while True:
             async with self._dedicated.borrow() as connection:
+                started = asyncio.get_running_loop().time()
                 error: Exception | None
                 try:
                     async with asyncio.timeout(most):
@@ -312,6 +313,9 @@ class Valkey(redis.asyncio.Redis):
                     error = AnswerLost(f"the answer was lost: nothing came for {most:g} s")
                 except (NotSent, AnswerLost) as problem:
                     error = problem
+            if asyncio.get_running_loop().time() - started > self.settings.outage_seconds / 2:
+                # It waited in peace and was sent away: the trouble begins only now.
+                deadline = asyncio.get_running_loop().time() + self.settings.outage_seconds
             losses += isinstance(error, AnswerLost)
             pause = await self._before_next_try(error, connection, repeat and losses < MOST_REPEATS, pause, deadline)
 
@@ -338,6 +342,13 @@ class Valkey(redis.asyncio.Redis):
 
     def __del__(self, *args: Any, **kwargs: Any) -> None:
         """redis-py would warn of its pool here; a wire that is not closed says so itself."""
+
+
+def says_demoted(answer: Reply) -> bool:
+    """A write was refused, or a blocked command was set free, because the server became a replica."""
+    return isinstance(answer, redis.exceptions.ReadOnlyError) or (
+        isinstance(answer, redis.exceptions.ResponseError) and str(answer).startswith("UNBLOCKED force unblock")
+    )
 
 
 def refusal_of(replies: list[Reply], kinds: tuple[type[Exception], ...] = NOT_YET) -> Exception | None:

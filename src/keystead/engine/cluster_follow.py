@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import redis.exceptions
 
-from keystead.engine.client import MOST_REPEATS, NOT_YET
+from keystead.engine.client import MOST_REPEATS, NOT_YET, says_demoted
 from keystead.engine.commands import pack
 from keystead.engine.connection import Reply
 from keystead.engine.failures import AnswerLost, NotSent, ServerAway
@@ -144,10 +144,7 @@ class Follower:
 
 
 def is_redirect(reply: Reply) -> bool:
-    # A blocked command whose node lost its slots or its role is set free with this word.
-    return isinstance(reply, REDIRECTS) or (
-        isinstance(reply, redis.exceptions.ResponseError) and str(reply).startswith("UNBLOCKED force unblock")
-    )
+    return isinstance(reply, REDIRECTS) or says_demoted(reply)
 
 
 def _refusal(units: Sequence[Unit]) -> Exception | None:
