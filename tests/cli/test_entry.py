@@ -19,7 +19,7 @@ from .old_server import old_server
 
 def test_version_is_quick_and_needs_nothing_heavy():
     best = min(_seconds("--version") for _ in range(3))
-    assert best < 1.0, "a busy machine may double it, not more"
+    assert best < 1.5, "it takes a tenth of that on an idle machine"
     outcome = keystead("--version")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("keystead 0.")

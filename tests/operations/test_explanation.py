@@ -55,6 +55,13 @@ async def test_value_that_does_not_decode_has_a_problem(valkey):
     assert told.value == "cheap"
 
 
+async def test_what_an_audit_would_find_in_a_value_is_found_here_too(valkey):
+    await valkey.hset("stock:cellar", mapping={"tea": 5, "not:declared": 7})
+    told = await explain(valkey, shop.registry(), b"stock:cellar")
+    assert told.value == {"tea": 5, "not:declared": 7}
+    assert told.problem == "field 'not:declared' is not declared"
+
+
 async def test_undeclared_key_is_shown_as_stored(valkey):
     await valkey.set(b"odd:\xff", b"\x00\x01")
     told = await explain(valkey, shop.registry(), b"odd:\xff")

@@ -4,7 +4,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 
 from keystead.engine import Valkey
-from keystead.keys import Command, Match, Registry, Reply, describe, key_slot
+from keystead.keys import Command, Declaration, Match, Registry, Reply, describe, key_slot
 from keystead.operations.preview import Preview, read_preview
 from keystead.operations.spelling import spell_key
 
@@ -65,6 +65,8 @@ async def explain(valkey: Valkey, registry: Registry, raw_key: bytes) -> Explana
         return known
     declaration = match.declaration if match is not None else None
     preview = await read_preview(valkey, raw_key, server_type, declaration, memory_bytes)
+    if declaration is not None and preview.problem is None and preview.note is None:
+        preview = replace(preview, problem=await _judge(valkey, declaration, raw_key, server_type))
     ttl_seconds = ttl_ms / 1000 if ttl_ms >= 0 else None
     return _judged(known, match, server_type, ttl_seconds, memory_bytes, preview)
 
@@ -118,6 +120,12 @@ async def _look(valkey: Valkey, raw_key: bytes) -> tuple[str, int, int | None]:
             raise reply
     # Some users may not ask for the memory; the rest is worth showing all the same.
     return _text(kind), ttl_ms, memory_bytes if isinstance(memory_bytes, int) else None
+
+
+async def _judge(valkey: Valkey, declaration: Declaration, raw_key: bytes, server_type: str) -> str | None:
+    """What an audit would say of the value, so that both say the same."""
+    probe = declaration.probe(raw_key) if declaration.server_type == server_type else None
+    return None if probe is None else await valkey.run(probe, declaration.judge_sample, repeat=True)
 
 
 def _judged(
