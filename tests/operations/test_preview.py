@@ -1,5 +1,6 @@
 import pytest
 
+from keystead.engine import connect
 from keystead.operations.preview import PREVIEW_BYTES, PREVIEW_ELEMENTS, read_preview
 
 from . import shop
@@ -94,3 +95,22 @@ async def test_elements_that_are_huge_are_not_fetched(valkey):
     assert shown.value is None
     assert shown.note
     assert shown.length == 1
+
+
+async def test_value_that_may_not_be_read_is_said_so(valkey, valkey_server):
+    await valkey.set("price:tea", "x")
+    await valkey.execute_command("ACL", "SETUSER", "porter", "on", ">word", "~*", "+ping", "+hello", "+strlen")
+    porter = await connect(f"unix://porter:word@{valkey_server.socket_path}")
+    try:
+        shown = await preview(porter, "price:tea", "string", shop.PRICE)
+    finally:
+        await porter.aclose()
+        await valkey.execute_command("ACL", "DELUSER", "porter")
+    assert shown.value is None
+    assert shown.problem is None
+    assert "does not show it" in shown.note
+
+
+async def test_key_that_became_something_else_is_no_failure(valkey):
+    await valkey.set("cart:ann", "x")
+    assert "WRONGTYPE" in (await preview(valkey, "cart:ann", "hash", shop.CART)).note

@@ -125,7 +125,10 @@ async def _look(valkey: Valkey, raw_key: bytes) -> tuple[str, int, int | None]:
 async def _judge(valkey: Valkey, declaration: Declaration, raw_key: bytes, server_type: str) -> str | None:
     """What an audit would say of the value, so that both say the same."""
     probe = declaration.probe(raw_key) if declaration.server_type == server_type else None
-    return None if probe is None else await valkey.run(probe, declaration.judge_sample, repeat=True)
+    if probe is None:
+        return None
+    (reply,) = await valkey.call_block([probe], repeat=True)
+    return None if isinstance(reply, Exception) else declaration.judge_sample(reply)
 
 
 def _judged(

@@ -44,11 +44,15 @@ async def read_preview(
     reader = _READERS.get(server_type)
     if reader is None:
         return Preview(note=f"values of type {server_type} cannot be shown")
-    length = await valkey.run((reader.length, raw_key), int, repeat=True)
+    (length,) = await valkey.call_block([(reader.length, raw_key)], repeat=True)
+    if isinstance(length, Exception):
+        return Preview(note=_unreadable(length))
     most = _elements(server_type, length, memory_bytes)
     if most == 0 and length:
         return Preview(length=length, truncated=True, note="its elements are too large to be shown")
-    reply = await valkey.run(reader.command(raw_key, most), _same, repeat=True)
+    (reply,) = await valkey.call_block([reader.command(raw_key, most)], repeat=True)
+    if isinstance(reply, Exception):
+        return Preview(length=length, note=_unreadable(reply))
     fits = declaration is not None and declaration.server_type == server_type
     reading = _Reading(declaration if fits else None, most)
     value = reader.read(reading, reply)
@@ -196,8 +200,9 @@ def _pairs(reply: Reply) -> list[tuple[Any, Any]]:
     return list(zip(reply[::2], reply[1::2], strict=True))
 
 
-def _same(reply: Reply) -> Reply:
-    return reply
+def _unreadable(error: Exception) -> str:
+    """A right that is missing, or a key that became something else between two questions."""
+    return f"the server does not show it: {error}"
 
 
 @dataclass(frozen=True, slots=True)
