@@ -193,7 +193,7 @@ async def test_four_violations_do_not_slow_down(guard):
     await guard.violate(STRANGER, 4, "test")
     started = time.monotonic()
     await pass_door(guard)
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < guard_module.TARPIT_SECONDS
 
 
 # -- who is never counted ---------------------------------------------------------------------------------------------
@@ -213,8 +213,7 @@ async def test_uncounted_networks_pass_everything(valkey, friend):
 
 
 @pytest.mark.parametrize("silent", [True, False], ids=["no answer", "no connection"])
-async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_proxy, monkeypatch, silent):
-    monkeypatch.setattr(guard_module, "STORE_WAIT_SECONDS", 0.3)
+async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_proxy, silent):
     proxy = await fault_proxy()
     away = await connect(proxy.url)
     try:
@@ -231,7 +230,7 @@ async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_pr
             await guard.count(REGISTER, STRANGER)
         assert await guard.violate(STRANGER, 10, "test") == Verdict(0, 0)
         # One wait for all four: the guard does not ask again right after there was no answer.
-        assert time.monotonic() - started < 1.0
+        assert time.monotonic() - started < 2.5 * guard_module.STORE_WAIT_SECONDS
     finally:
         await away.aclose()
 

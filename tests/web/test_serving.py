@@ -120,7 +120,7 @@ async def test_open_page_does_not_hold_the_stop_up(tmp_path):
             started = time.monotonic()
             process.terminate()
             assert await asyncio.to_thread(process.wait, 10) == 0
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 6
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -132,7 +132,7 @@ def test_signal_stops_everything_soon_and_cleanly(tmp_path, number):
             started = time.monotonic()
             process.send_signal(number)
             assert process.wait(10) == 0
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 6
         assert process.stderr.read() == ""
         with pytest.raises(OSError):
             socket.socket(socket.AF_UNIX).connect(server["socket"])
