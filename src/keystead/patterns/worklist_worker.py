@@ -23,7 +23,8 @@ def _script(verb: str) -> Script:
     return Script("keystead.patterns", f"scripts/worklist/{verb}.lua")
 
 
-TAKE, FINISH, FINISH_AND_TAKE = _script("take"), _script("finish"), _script("finish_and_take")
+TAKE, TAKE_MORE, FINISH = _script("take"), _script("take_more"), _script("finish")
+FINISH_AND_TAKE = _script("finish_and_take")
 HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
 RECOVER, LEAVE = _script("recover"), _script("leave")
 
@@ -95,10 +96,13 @@ class Worker(Generic[T]):
 
         One atomic step, which also counts as a sign of life. An item that some worker died with comes alone. What does
         not decode becomes a dead letter (over a connection) or is named in ``spoiled`` (in a pipeline).
-        ``leftovers_first=False`` is for a worker that takes more while it still holds items.
+        A lost reply is asked for again, and gives the same items. ``leftovers_first=False`` is for a worker that takes
+        more while it still holds items; there a lost reply is an error, and the items lie in purgatory.
         """
-        arguments = (most, int(leftovers_first), self.name, self._rules.alive_ms)
-        taking: Awaitable[Taken[T]] = TAKE(on, keys=self._places, args=arguments, decode=self._taken)
+        script = TAKE if leftovers_first else TAKE_MORE
+        taking: Awaitable[Taken[T]] = script(
+            on, keys=self._places, args=(most, self.name, self._rules.alive_ms), decode=self._taken
+        )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
     def finish_and_take(
@@ -216,7 +220,7 @@ class Worker(Generic[T]):
         """At the start of a worker: return what an earlier one of this name left to the front of the queue.
 
         It counts as a crash of each of those items; one that crashed too often becomes a dead letter. The others keep
-        their order and come one at a time until they are finished, so that one bad item does not condemn its neighbours.
+        their order and come one at a time until finished, so that one bad item does not condemn its neighbours.
         """
         rules = self._rules
         return RECOVER(

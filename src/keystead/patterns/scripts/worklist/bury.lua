@@ -5,8 +5,8 @@
 -- KEYS[3]    hash   poison     their tries are forgotten
 -- ARGV[1]    int    most_dead  the oldest letters beyond so many are dropped; 0: none are
 -- ARGV[2..]  bytes  pairs      an item, then its facts (error and time, JSON without the opening brace); and so on
--- Returns    how many were moved; the others were not in purgatory any more
--- Cost       O(items * purgatory)
+-- Returns  how many were moved; the others were not in purgatory any more
+-- Cost     O(items * purgatory)
 -- Repeat: safe; what has been moved is not in purgatory
 -- include _push
 -- include _crashed

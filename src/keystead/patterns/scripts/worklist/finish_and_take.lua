@@ -5,8 +5,8 @@
 -- KEYS[3]    hash   poison     items that a worker died with, and how often
 -- ARGV[1]    int    most       1..5000
 -- ARGV[2..]  bytes  items      finished; one copy of each is removed
--- Returns    {missing, {recovered, items}}: places of items that were not there; then as take, leftovers first
--- Cost       O(items + most)
+-- Returns  {missing, {recovered, items}}: places of items that were not there; then as take, leftovers first
+-- Cost     O(items + most)
 -- Repeat: not safe; after a lost reply the next items lie in purgatory
 -- include _push
 -- include _take

@@ -4,8 +4,8 @@
 -- KEYS[2]    hash   poison     items that a worker died with; finished ones are struck out
 -- KEYS[3]    list   target     same tag
 -- ARGV[1..]  bytes  pairs      an item, then what is pushed for it; and so on
--- Returns    places (from 1) of items that were not there; nothing was pushed for those
--- Cost       O(pairs * purgatory), O(pairs) when taken from its head
+-- Returns  places (from 1) of items that were not there; nothing was pushed for those
+-- Cost     O(pairs * purgatory), O(pairs) when taken from its head
 -- Repeat: not safe; a repeat may remove a second copy of an equal item
 -- include _exactly
 -- include _push

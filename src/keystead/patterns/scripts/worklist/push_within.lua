@@ -3,8 +3,8 @@
 -- KEYS[1]    list   queue
 -- ARGV[1]    int    limit   most elements allowed
 -- ARGV[2..]  bytes  values
--- Returns    the new length, or 0 when there is no room
--- Cost       O(values)      Repeat: not safe; a repeat appends again
+-- Returns  the new length, or 0 when there is no room
+-- Cost     O(values)      Repeat: not safe; a repeat appends again
 -- include _push
 local queue, limit, values = KEYS[1], tonumber(ARGV[1]), {unpack(ARGV, 2)}
 

@@ -4,8 +4,8 @@
 -- KEYS[2]    list   queue
 -- ARGV[1]    int    front      0..1, 1: served next; 0: behind everything that waits
 -- ARGV[2..]  bytes  items
--- Returns    how many were returned; the others were not in purgatory any more
--- Cost       O(items * purgatory)
+-- Returns  how many were returned; the others were not in purgatory any more
+-- Cost     O(items * purgatory)
 -- Repeat: not safe; a repeat may return a second copy of an equal item
 -- include _push
 local purgatory, queue, front = KEYS[1], KEYS[2], ARGV[1] == '1'
