@@ -71,6 +71,7 @@ def server_pids(directory: Path) -> list[int]:
 def test_up_serves_and_stops_cleanly(tmp_path, number):
     with running(tmp_path) as up:
         assert "Valkey in .keystead" in up.banner
+        assert all(line == line.rstrip() for line in up.banner.splitlines())
         assert up.get("/health")[0] == 200
         code, _, err = up.stop(number)
     assert code == 0

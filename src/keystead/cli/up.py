@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import typer
 
-from keystead.cli.output import console, emit, fact_grid, human_seconds
+from keystead.cli.output import console, emit, fact_grid, human_seconds, write
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -96,22 +96,14 @@ def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: b
     from rich.padding import Padding
     from rich.text import Text
 
-    screen = console()
-    screen.print()
-    screen.print(Text("Keystead is up", style="bold green"))
-    screen.print()
     facts = [("server", _server_line(app, settings)), ("HTTP", f"{ready.url} (/health, /docs, /metrics)"),
              ("stop", "Ctrl-C")]
-    screen.print(Padding(fact_grid(facts), (0, 2)))
+    write("", Text("Keystead is up", style="bold green"), "", Padding(fact_grid(facts), (0, 2), expand=False), "")
     if dashboard:
         lasts = human_seconds(settings.http.login_link_seconds)
-        screen.print()
-        screen.print(f"Open the dashboard with this link. It works once, within {lasts}; "
-                     "`keystead login-link` prints another.")
-        screen.print()
+        write(f"Dashboard link (works once, within {lasts}; `keystead login-link` prints another):", "")
         # Not wrapped: a link with line breaks in it cannot be copied.
-        screen.print(Text(ready.login_url, style="cyan"), soft_wrap=True)
-    screen.print()
+        console().print(Text(f"{ready.login_url}\n", style="cyan"), soft_wrap=True)
 
 
 def _server_line(app: "App", settings: "Settings") -> str:
