@@ -114,11 +114,12 @@ async def test_closing_tells_those_who_wait_and_leaves_no_socket(valkey_server: 
         connection = await opened(valkey_server)
         waiting = connection.send(pack(("BLPOP", "nothing", "0")))
         await asyncio.sleep(0.01)
+        assert connection._transport is not None
+        used = connection._transport.get_extra_info("socket")
         await connection.aclose()
         with pytest.raises(AnswerLost, match="closed"):
             await waiting
-        assert connection._transport is not None
-        assert connection._transport.get_extra_info("socket").fileno() == -1
+        assert used.fileno() == -1
         await connection.aclose()
 
 
@@ -248,7 +249,7 @@ async def test_value_that_takes_long_to_send_keeps_the_connection() -> None:
     async for connection, _ in talking(slow_reader, command_timeout_seconds=0.3):
         started = asyncio.get_running_loop().time()
         assert await connection.send(pack(("SET", "x", b"x" * (32 * MIB)))) == b"OK"
-        assert asyncio.get_running_loop().time() - started > 0.5, "it took longer than the timeout"
+        assert asyncio.get_running_loop().time() - started > 0.3, "it took longer than the timeout"
 
 
 async def test_reply_nobody_asked_for_ends_the_connection_without_noise() -> None:

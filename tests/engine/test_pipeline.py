@@ -201,6 +201,18 @@ async def test_unwatch_and_reset_free_the_connection(valkey: Valkey) -> None:
     assert len(valkey.connection_pool._in_use_connections) == 0
 
 
+async def test_watch_survives_a_pooled_connection_that_was_cut_meanwhile(fault_proxy: Any, valkey: Valkey) -> None:
+    proxy = await fault_proxy()
+    client = await connect(proxy.url)
+    for turn in range(1, 6):
+        async with client.pipeline() as pipe:
+            await pipe.watch("n")
+            pipe.multi()
+            assert await pipe.incr("n").execute() == [turn]
+        proxy.cut()
+    await client.aclose()
+
+
 async def test_watching_on_a_dead_connection_ends_in_time(fault_proxy: Any) -> None:
     proxy = await fault_proxy()
     client = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=0.3))

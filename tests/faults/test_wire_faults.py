@@ -109,7 +109,7 @@ async def test_server_killed_again_and_again_loses_no_acknowledged_write(safe_se
     assert acknowledged <= stored
     assert len(stored - acknowledged) <= uncertain <= 150
     assert len(acknowledged) > 100
-    assert client._wire.reconnects == 3
+    assert 1 <= client._wire.reconnects <= 3, "a kill may fall into the time of reconnecting"
     await client.aclose()
 
 

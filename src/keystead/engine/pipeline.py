@@ -19,8 +19,9 @@ from keystead.engine.commands import (
     blocks,
     full_name,
 )
-from keystead.engine.failures import AnswerLost, ServerAway
+from keystead.engine.failures import AnswerLost, LoginRefused, ServerAway
 from keystead.engine.scripts import Script
+from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys.executor import Argument, Command, Reply
 from keystead.keys.layout import Layout
@@ -146,8 +147,19 @@ class Pipeline(RedisPipeline):
             return decode(await connection.read_response())
 
     async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
-        async with self._in_time():
-            return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._valkey.settings.outage_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                async with self._in_time():
+                    return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+            except ServerAway:
+                # Raised only before anything is watched: the pooled connection was stale, or the server is away.
+                if loop.time() + pause > deadline:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
@@ -155,6 +167,8 @@ class Pipeline(RedisPipeline):
         try:
             async with asyncio.timeout(self._valkey.settings.command_timeout_seconds):
                 yield
+        except redis.exceptions.AuthenticationError as error:
+            raise LoginRefused(f"the connection of its own that WATCH needs was refused: {error}") from error
         except (TimeoutError, OSError, redis.exceptions.ConnectionError, redis.exceptions.TimeoutError) as error:
             kind = AnswerLost if self.watching else ServerAway
             self.watching = False  # a new connection watches nothing
