@@ -6,6 +6,7 @@ import pytest
 
 from keystead.engine import CutOff, ServerAway, Valkey, connect
 from keystead.engine.cluster import ClusterValkey
+from keystead.engine.cluster_hub import ClusterHub
 from keystead.engine.listener import Listener
 from keystead.keys import TEXT, Channel, Keyspace
 from keystead.settings import ValkeySettings
@@ -200,3 +201,37 @@ async def test_closing_the_client_ends_iteration(valkey_cluster: LocalCluster) -
     with pytest.raises(ServerAway, match="closed"):
         async with client.hub().subscribe(sharded=["x"]):
             pass
+
+
+async def test_slot_that_moves_while_a_listener_enters_is_not_forgotten(
+    cluster: Valkey, valkey_cluster: LocalCluster
+) -> None:
+    """Its first channel is confirmed and moves away while the second is still being asked for."""
+    proceed = asyncio.Event()
+    hub = cast(ClusterHub, cluster.hub())
+    settle = hub._settle
+
+    async def settle_slowly(listener: Listener, name: bytes) -> None:
+        if name == b"elsewhere":
+            await proceed.wait()
+        await settle(listener, name)
+
+    hub._settle = settle_slowly  # type: ignore[method-assign]
+
+    async def listen() -> bytes:
+        async with hub.subscribe(sharded=["{moving}a", "elsewhere"]) as listener:
+            entered.set()
+            return (await anext(listener)).payload
+
+    entered = asyncio.Event()
+    with slot_move(valkey_cluster, "{moving}a") as move:
+        listening = asyncio.create_task(listen())
+        await until(lambda: shard_subscribers(valkey_cluster, "{moving}a") == [1])
+        move.begin()
+        move.finish()
+        await until(lambda: move.target.call("PUBSUB", "SHARDNUMSUB", "{moving}a")[1] == 1)
+        proceed.set()
+        await entered.wait()
+        assert await cluster.execute_command("SPUBLISH", "{moving}a", "x") == 1
+        async with asyncio.timeout(5):
+            assert await listening == b"x"

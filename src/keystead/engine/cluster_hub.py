@@ -143,8 +143,7 @@ class ClusterHub:
 
     def _set_adrift(self, hub: Hub, name: bytes) -> None:
         since, group = self._adrift.get(name, (asyncio.get_running_loop().time(), set()))
-        # Whoever is still on the way in looks for the node itself.
-        group |= {listener for listener in hub.release(name) if listener.inside}
+        group |= hub.release(name)
         self._adrift[name] = since, group
         self._interrupted |= group
 
@@ -165,8 +164,9 @@ class ClusterHub:
                 if node not in self._topology.primaries and not hub.listeners:
                     del self._by_node[node]
                     await hub.aclose()
+            away: set[Node | None] = set()
             for name in list(self._adrift):
-                await self._take_ashore(name)
+                await self._take_ashore(name, away)
             waiting = {listener for _, group in self._adrift.values() for listener in group}
             for listener in self._interrupted - waiting:
                 listener.note_gap()
@@ -174,15 +174,22 @@ class ClusterHub:
             if self._adrift:
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _take_ashore(self, name: bytes) -> None:
-        """Let everyone who listened to this channel join its new node. Who could not stays adrift."""
+    async def _take_ashore(self, name: bytes, away: set[Node | None]) -> None:
+        """Let everyone who listened to this channel join its new node. Who could not stays adrift.
+
+        A node that did not take one is not tried with the others this time: that could last forever.
+        """
         _, group = self._adrift[name]
+        owner = self._topology.owners[key_slot(name)]
+        if owner in away and group:
+            return
         try:
             for listener in list(group):
                 if not listener.closed:
                     await self._join(listener, name)
                 group.discard(listener)
         except Unavailable:
+            away.add(owner)
             self._topology.refresh_soon()
         except redis.exceptions.ResponseError as error:
             for listener in list(group):
