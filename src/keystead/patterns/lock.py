@@ -1,0 +1,207 @@
+"""Locks: what every kind shares. A task that holds a lock is told, by being cancelled, when it has lost it.
+
+The kinds are modules of their own: ``lock_smart`` (no expiry until contested), ``lock_leased`` (expires unless
+renewed; waiting in turn; fencing numbers) and ``lock_plain`` (the value 1 and an expiry).
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Protocol, Required, Self, TypedDict
+
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import Conflict, NotOwner, Unavailable
+from keystead.keys import Executor, Kind, Personal, Tag
+from keystead.telemetry import counts, logger
+
+counts.describe("locks_lost", "locks that were lost while a task held them")
+counts.describe("locks_not_freed", "locks that could not be given back, and end by themselves")
+
+MARGIN = 0.1  # the part of a lease that its holder does not count on: time to stop before another may begin
+RETRY_SECONDS = 0.1  # between two tries to renew while the server is away
+
+_log = logger("patterns")
+
+
+class RoomFacts(TypedDict, total=False):
+    """What a room says of a pattern's keys; expiry and scripts are the pattern's own business."""
+
+    purpose: Required[str]
+    writers: tuple[str, ...]
+    readers: tuple[str, ...]
+    personal: Personal | bool
+    tag: str | Tag | None
+    kinds: Mapping[str, Kind] | None
+
+
+def saying(facts: RoomFacts, what: str) -> RoomFacts:
+    """The same facts for another key of the pattern, whose purpose begins with what it is to the first."""
+    return {**facts, "purpose": f"{what}: {facts['purpose']}"}
+
+
+class Runner(Executor, ScriptRunner, Protocol):
+    """What runs both commands and scripts: a connection or a pipeline."""
+
+
+class LockHeld(Conflict):
+    """Someone else holds the lock. For a job that is meant to run once at a time this is a normal end."""
+
+    def __init__(self, key: str, reason: str = "someone else holds it") -> None:
+        super().__init__(f"the lock was not taken, {reason}: {key}")
+        self.key = key
+
+
+class LockLost(NotOwner):
+    """The lock ended while it was held, so what it guarded may be running elsewhere."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"the lock was lost, {reason}: {key}")
+        self.key = key
+
+
+class Holding:
+    """A lock for the length of an ``async with`` block.
+
+    The block is cancelled, and leaves with ``LockLost``, as soon as the lock is seen to be gone, or could not be
+    renewed in time: always before the server can give it to another. That needs the event loop to run: code that
+    computes for long without awaiting should ask ``check``, and a write that must never come too late needs a fence.
+    """
+
+    def __init__(self, key: str, *, every_seconds: float = math.inf) -> None:
+        self.key = key
+        self._every_seconds = every_seconds
+        self._ends_at = math.inf  # on the monotonic clock; until then the lock is ours whatever happens
+        self._lost: str | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewal: asyncio.Task[None] | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+
+    @property
+    def remaining_seconds(self) -> float:
+        """For how long the lock is surely held, without renewing it; infinite where it has no expiry."""
+        return 0.0 if self._lost is not None else max(0.0, self._ends_at - time.monotonic())
+
+    @property
+    def is_held(self) -> bool:
+        return self.remaining_seconds > 0
+
+    def check(self) -> None:
+        """Raise ``LockLost`` unless the lock is surely held now."""
+        if not self.is_held:
+            raise LockLost(self.key, self._lost or "its time ran out")
+
+    # -- what a kind does -------------------------------------------------------------------------------------------
+
+    async def _acquire(self) -> None:
+        """Take the lock and set ``_ends_at``, or raise ``LockHeld``."""
+        raise NotImplementedError
+
+    async def _renew(self) -> float | None:
+        """Prolong or look: until when the lock is ours, on the monotonic clock; None if it is gone."""
+        raise NotImplementedError
+
+    async def _release(self) -> None:
+        """Give the lock back."""
+        raise NotImplementedError
+
+    # -- the block --------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        await self._acquire()
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancelling = task, task.cancelling()
+        self._plan(min(self._every_seconds, self._ends_at - time.monotonic()), self._tick)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task, self._task = self._task, None
+        assert task is not None
+        self._plan(math.inf, self._tick)
+        if self._beside:
+            for beside in self._beside:
+                beside.cancel()
+            await asyncio.gather(*self._beside, return_exceptions=True)
+        if self._lost is None:
+            await self._give_back()
+            return
+        task.uncancel()
+        if not isinstance(error, asyncio.CancelledError):
+            # The block ended before the cancellation reached it; take it in, or it would strike whoever comes next.
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                if task.cancelling() > self._cancelling:
+                    raise
+        if error is None or (isinstance(error, asyncio.CancelledError) and task.cancelling() <= self._cancelling):
+            raise LockLost(self.key, self._lost) from error
+
+    async def _give_back(self) -> None:
+        try:
+            await self._release()
+        except Unavailable as error:
+            counts.add("locks_not_freed")
+            _log.warning("lock not freed", key=self.key, reason=str(error))
+
+    # -- the watch --------------------------------------------------------------------------------------------------
+
+    def _plan(self, seconds: float, then: Callable[[], None]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if seconds < math.inf:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, seconds), then)
+
+    def _tick(self) -> None:
+        left = self._ends_at - time.monotonic()
+        if left <= 0:
+            self._lose("its time ran out before it could be renewed")
+        elif self._renewal is not None and not self._renewal.done():
+            self._plan(left, self._tick)
+        elif self._every_seconds < math.inf:
+            self._renewal = self._run_beside(self._keep())
+            self._plan(left, self._tick)
+        else:
+            self._plan(left, self._tick)
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                ends_at = await self._renew()
+                break
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+        if self._task is None or self._lost is not None:
+            return
+        if ends_at is None:
+            self._lose("it is gone or someone else's")
+            return
+        self._ends_at = ends_at
+        self._plan(min(self._every_seconds, ends_at - time.monotonic()), self._tick)
+
+    def _run_beside(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
+        """Run something while the block runs; it is stopped and awaited when the block ends."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._ended_beside)
+        return task
+
+    def _ended_beside(self, task: "asyncio.Task[None]") -> None:
+        self._beside.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._lose(f"looking after it failed: {error}")
+
+    def _lose(self, reason: str) -> None:
+        if self._task is None or self._lost is not None:
+            return
+        self._lost = reason
+        self._plan(math.inf, self._tick)
+        counts.add("locks_lost")
+        _log.warning("lock lost", key=self.key, reason=reason)
+        self._task.cancel()

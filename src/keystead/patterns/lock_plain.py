@@ -1,0 +1,100 @@
+"""The plain lock: the value 1 and an expiry. For short work that may, at worst, be done twice."""
+
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Unpack
+
+from keystead.clock import Clock
+from keystead.engine import Script
+from keystead.engine.scripts import ScriptRunner
+from keystead.keys import Exactly, Keyspace, LockKey, LockKind, LockRef, Value
+from keystead.patterns.lock import MARGIN, Holding, LockHeld, RoomFacts
+
+ACQUIRE = Script("keystead.patterns", "scripts/lock/plain_acquire.lua")
+RELEASE = Script("keystead.patterns", "scripts/lock/plain_release.lua")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainHold:
+    """Proof of having taken a plain lock. ``ends_ms`` is its end by the server's clock, which tells holders apart."""
+
+    acquired_at: float
+    ends_ms: int
+    ends_at: float  # on the monotonic clock, counted from before the lock was asked for
+
+
+class PlainLock:
+    """A lock that holds for ``lease_seconds`` and is not renewed.
+
+    Declares one key. Its value is ``1``, so a reader only tests whether it is there.
+    """
+
+    def __init__(
+        self, keyspace: Keyspace, pattern: str, *, lease_seconds: float, **facts: Unpack[RoomFacts]
+    ) -> None:
+        self.lease_seconds = lease_seconds
+        self.key = LockKey(
+            keyspace, pattern, LockKind.PLAIN, ttl=Exactly(lease_seconds),
+            scripts=("lock/plain_acquire.lua", "lock/plain_release.lua"), **facts,
+        )
+
+    def at(self, *variables: Value, **named: Value) -> "PlainLockAt":
+        return PlainLockAt(self, self.key.at(*variables, **named))
+
+
+class PlainLockAt:
+    """One plain lock."""
+
+    __slots__ = ("_lock", "reference")
+
+    def __init__(self, lock: PlainLock, reference: LockRef) -> None:
+        self._lock = lock
+        self.reference = reference
+
+    @property
+    def lease_seconds(self) -> float:
+        return self._lock.lease_seconds
+
+    def try_acquire(self, on: ScriptRunner, *, now: float) -> Awaitable[PlainHold | None]:
+        """Take the lock for its whole time, or None when it is held. One atomic step; never waits."""
+        ends_at = time.monotonic() + self._lock.lease_seconds
+
+        def read(ends_ms: int) -> PlainHold | None:
+            return PlainHold(now, ends_ms, ends_at) if ends_ms else None
+
+        return ACQUIRE(on, keys=[self.reference], args=[round(self._lock.lease_seconds * 1000)], decode=read)
+
+    async def release(self, on: ScriptRunner, hold: PlainHold, *, now: float) -> bool:
+        """Free the lock before its time is over; says whether it was still this holder's.
+
+        A lock that has run out and was taken by another is never touched, however late the command arrives.
+        """
+        if now - hold.acquired_at >= self._lock.lease_seconds or time.monotonic() >= hold.ends_at:
+            return False
+        return bool(await RELEASE(on, keys=[self.reference], args=[hold.ends_ms]))
+
+    def hold(self, on: ScriptRunner, clock: Clock) -> "PlainHolding":
+        """The lock for a block; ``LockHeld`` when it is taken. The block is cancelled when the time is over."""
+        return PlainHolding(self, on, clock)
+
+
+class PlainHolding(Holding):
+    """A plain lock for a block."""
+
+    def __init__(self, lock: PlainLockAt, on: ScriptRunner, clock: Clock) -> None:
+        super().__init__(lock.reference.logical)
+        self._lock = lock
+        self._on = on
+        self._clock = clock
+        self._hold: PlainHold | None = None
+
+    async def _acquire(self) -> None:
+        self._hold = await self._lock.try_acquire(self._on, now=self._clock.now())
+        if self._hold is None:
+            raise LockHeld(self.key)
+        self._ends_at = self._hold.ends_at - MARGIN * self._lock.lease_seconds
+
+    async def _release(self) -> None:
+        assert self._hold is not None
+        await self._lock.release(self._on, self._hold, now=self._clock.now())

@@ -1,0 +1,136 @@
+"""What every held lock does for its block, whatever the kind."""
+
+import asyncio
+import math
+import time
+
+import pytest
+
+from keystead.errors import Conflict, NotOwner, Unavailable
+from keystead.patterns.lock import Holding, LockHeld, LockLost, saying
+from keystead.telemetry import counts
+
+
+class Scripted(Holding):
+    """A lock whose renewals are told in advance: seconds from now, None for gone, an error to raise."""
+
+    def __init__(self, first: float, *renewals: object, every: float = 0.02) -> None:
+        super().__init__("a:lock", every_seconds=every)
+        self._first = first
+        self._renewals = list(renewals)
+        self.asked = 0
+        self.released = 0
+
+    async def _acquire(self) -> None:
+        self._ends_at = time.monotonic() + self._first
+
+    async def _renew(self) -> float | None:
+        self.asked += 1
+        answer = self._renewals.pop(0) if self._renewals else math.inf
+        if isinstance(answer, Exception):
+            raise answer
+        return None if answer is None else time.monotonic() + float(answer)
+
+    async def _release(self) -> None:
+        self.released += 1
+
+
+async def test_block_that_ends_in_time_frees_its_lock_and_is_not_disturbed() -> None:
+    async with Scripted(1.0, 1.0, 1.0) as held:
+        await asyncio.sleep(0.05)
+        assert held.is_held and held.asked >= 1
+    assert held.released == 1
+    await asyncio.sleep(0.05)
+    assert asyncio.current_task().cancelling() == 0
+
+
+async def test_renewal_that_finds_the_lock_gone_cancels_the_block() -> None:
+    lost = counts.value("locks_lost")
+    with pytest.raises(LockLost, match="gone or someone else's: a:lock"):
+        async with Scripted(1.0, 1.0, None) as held:
+            await asyncio.sleep(5)
+    assert held.released == 0 and not held.is_held
+    assert counts.value("locks_lost") == lost + 1
+    assert asyncio.current_task().cancelling() == 0
+
+
+async def test_renewal_that_fails_is_tried_again_until_the_time_is_over() -> None:
+    began = time.monotonic()
+    with pytest.raises(LockLost, match="its time ran out"):
+        async with Scripted(0.35, *[Unavailable("away")] * 50) as held:
+            await asyncio.sleep(5)
+    assert 0.3 < time.monotonic() - began < 2
+    assert held.asked > 1
+
+
+async def test_renewal_that_succeeds_at_last_saves_the_lock() -> None:
+    async with Scripted(0.5, Unavailable("away"), 5.0) as held:
+        await asyncio.sleep(0.7)
+        held.check()
+
+
+async def test_unexpected_error_of_a_renewal_counts_as_loss() -> None:
+    with pytest.raises(LockLost, match="looking after it failed: no such thing"):
+        async with Scripted(5.0, RuntimeError("no such thing")):
+            await asyncio.sleep(5)
+
+
+async def test_cancellation_from_outside_stays_a_cancellation_and_frees_the_lock() -> None:
+    held = Scripted(5.0)
+
+    async def body() -> None:
+        async with held:
+            await asyncio.sleep(5)
+
+    task = asyncio.create_task(body())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert held.released == 1
+
+
+async def test_error_of_the_block_goes_through_and_frees_the_lock() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with Scripted(5.0) as held:
+            raise ZeroDivisionError
+    assert held.released == 1
+
+
+async def test_block_that_ends_before_it_hears_of_the_loss_is_still_told() -> None:
+    with pytest.raises(LockLost):
+        async with Scripted(0.03, every=math.inf) as held:
+            await asyncio.sleep(0)
+            time.sleep(0.05)  # a block that does not let the loop run
+            held._tick()
+    await asyncio.sleep(0)
+    assert asyncio.current_task().cancelling() == 0
+
+
+async def test_loss_inside_a_timeout_does_not_confuse_the_timeout() -> None:
+    with pytest.raises(LockLost):
+        async with asyncio.timeout(5), Scripted(1.0, None):
+            await asyncio.sleep(5)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), Scripted(5.0):
+            await asyncio.sleep(5)
+
+
+async def test_lock_that_cannot_be_given_back_does_not_undo_the_work() -> None:
+    class Away(Scripted):
+        async def _release(self) -> None:
+            raise Unavailable("away")
+
+    before = counts.value("locks_not_freed")
+    async with Away(5.0):
+        pass
+    assert counts.value("locks_not_freed") == before + 1
+
+
+def test_errors_stand_in_the_tree() -> None:
+    assert isinstance(LockHeld("a"), Conflict) and LockHeld("a").key == "a"
+    assert isinstance(LockLost("a", "why"), NotOwner) and "why: a" in str(LockLost("a", "why"))
+
+
+def test_facts_of_a_further_key_keep_all_but_the_purpose() -> None:
+    assert saying({"purpose": "x", "writers": ("w",)}, "waits for") == {"purpose": "waits for: x", "writers": ("w",)}

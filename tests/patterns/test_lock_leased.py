@@ -1,0 +1,434 @@
+"""The leased lock: one holder, in turn, renewed, and told when it is lost."""
+
+import asyncio
+import json
+import math
+import os
+import random
+import socket
+import time
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from keystead.clock import SystemClock
+from keystead.engine import Valkey, connect
+from keystead.errors import DeclarationError
+from keystead.keys import Keyspace, Layout
+from keystead.patterns import lock_leased
+from keystead.patterns.lock import LockHeld, LockLost
+from keystead.patterns.lock_leased import LeasedLock, LeaseHolder, LockLease, Place, new_holder
+from keystead.testing.clock import MovableClock
+
+from .crash import Died, Mortal
+from .lock_room import FACTS, LEASE_SECONDS, LEASED, NUMBERED, REGISTRY, SHORT, patched
+
+NOW = 1_700_000_000.25
+CLOCK = SystemClock()
+
+
+@pytest.fixture(params=["unnumbered", "numbered"])
+def lock(request):
+    return LEASED.at("x") if request.param == "unnumbered" else NUMBERED.at("x")
+
+
+async def left_ms(server: Valkey, lock) -> int:
+    return await server.pttl(lock.reference.name(server.layout))
+
+
+async def test_value_says_who_holds_it_and_the_lease_runs(server: Valkey, lock) -> None:
+    lease = await lock.try_acquire(server, now=NOW)
+
+    assert isinstance(lease, LockLease)
+    found = json.loads(await server.get(lock.reference.name(server.layout)))
+    assert found.pop("uid")
+    wanted = {"typ": "lock", "host": socket.gethostname(), "pid": str(os.getpid()), "acquired_at": NOW}
+    assert found == wanted | ({"fence": 1} if lock.fence else {})
+    assert 0 < await left_ms(server, lock) <= LEASE_SECONDS * 1000
+    holder = await lock.holder(server)
+    assert isinstance(holder, LeaseHolder) and holder.pid == str(os.getpid())
+
+
+async def test_second_holder_is_refused_until_the_first_frees_it(server: Valkey, lock) -> None:
+    first = await lock.try_acquire(server, now=NOW)
+    assert await lock.try_acquire(server, now=NOW) is None
+
+    assert await lock.release(server, first, now=NOW) is True
+    assert await lock.release(server, first, now=NOW) is False
+    assert await lock.try_acquire(server, now=NOW) is not None
+
+
+async def test_only_the_holder_frees_or_renews(server: Valkey, lock) -> None:
+    first = await lock.try_acquire(server, now=NOW)
+    await server.delete(lock.reference.name(server.layout))
+    second = await lock.try_acquire(server, now=NOW)
+
+    assert await lock.release(server, first, now=NOW) is False
+    assert await lock.renew(server, first) is None
+    assert await lock.renew(server, second) is not None
+    assert await lock.holder(server) is not None
+
+
+async def test_renewing_gives_the_whole_lease_again(server: Valkey, lock) -> None:
+    lease = await lock.try_acquire(server, now=NOW)
+    await server.pexpire(lock.reference.name(server.layout), 500)
+
+    renewed = await lock.renew(server, lease)
+
+    assert renewed is not None and renewed.ends_at >= lease.ends_at
+    assert await left_ms(server, lock) > 9000
+
+
+async def test_operations_share_a_round_trip_in_a_pipeline(server: Valkey, lock) -> None:
+    async with server.pipeline(transaction=False) as pipe:
+        taking = lock.try_acquire(pipe, now=NOW)
+        again = lock.try_acquire(pipe, now=NOW)
+        await pipe.execute()
+    lease = await taking
+    assert isinstance(lease, LockLease) and await again is None
+
+    async with server.pipeline(transaction=False) as pipe:
+        renewing, freeing = lock.renew(pipe, lease), lock.release(pipe, lease, now=NOW)
+        await pipe.execute()
+    assert await renewing is not None and await freeing is True
+    assert await lock.holder(server) is None
+
+
+async def test_servers_without_compare_and_delete_use_the_script(server: Valkey) -> None:
+    lock = LEASED.at("x")
+    with patched(lock_leased, _has_compare_and_delete=lambda valkey: False):
+        lease = await lock.try_acquire(server, now=NOW)
+        assert await lock.release(server, lease, now=NOW) is True
+    assert await lock.holder(server) is None
+
+
+async def test_waiter_marks_the_lock_and_is_handed_it(server: Valkey, lock, no_undeclared_keys) -> None:
+    if server.layout is Layout.PLAIN:
+        no_undeclared_keys(REGISTRY)
+    async with lock.hold(server, CLOCK) as held, asyncio.TaskGroup() as group:
+        waiting = group.create_task(entered(lock, server))
+        await until(lambda: contested(lock, server))
+        released = time.monotonic()
+        await held._release()
+        await waiting
+        assert time.monotonic() - released < 0.9, "woken, not found by asking again"
+        held._release = nothing
+    assert await server.dbsize() == (1 if lock.fence else 0), "only the counter stays"
+
+
+async def test_waiters_are_served_in_the_order_they_came(server: Valkey, lock) -> None:
+    order: list[int] = []
+
+    async def wait(number: int) -> None:
+        async with lock.hold(server, CLOCK, patience_seconds=None):
+            order.append(number)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group, lock.hold(server, CLOCK):
+        for number in range(20):
+            group.create_task(wait(number))
+            await until(lambda want=number + 1: waiters(lock, server, want))
+    assert order == list(range(20))
+    if lock.fence:
+        assert await lock.fence.get(server) == 21
+
+
+async def test_a_caller_that_does_not_wait_never_slips_in_before_a_waiter(server: Valkey, lock) -> None:
+    async with asyncio.TaskGroup() as group:
+        async with lock.hold(server, CLOCK):
+            waiting = group.create_task(entered(lock, server))
+            await until(lambda: contested(lock, server))
+        assert await lock.try_acquire(server, now=NOW) is None
+        await waiting
+
+
+async def test_patience_ends_and_leaves_no_trace(server: Valkey, lock) -> None:
+    async with lock.hold(server, CLOCK):
+        began = time.monotonic()
+        with pytest.raises(LockHeld):
+            async with lock.hold(server, CLOCK, patience_seconds=0.2):
+                raise AssertionError("two holders")
+        assert 0.2 <= time.monotonic() - began < 2
+        assert await waiters(lock, server, 0)
+
+
+async def test_cancelled_waiter_leaves_the_queue_and_a_lock_handed_to_it_goes_on(server: Valkey, lock) -> None:
+    me, other = new_holder(), new_holder()
+    holder = await lock.try_acquire(server, now=NOW)
+    async with server.hub().subscribe(lock.turn_of(me)), server.hub().subscribe(lock.turn_of(other)) as listener:
+        assert isinstance(await lock.ask(server, me, now=NOW), Place)
+        assert isinstance(await lock.ask(server, other, now=NOW), Place)
+        await lock.release(server, holder, now=NOW)  # handed to me, who gives up at this very moment
+        assert await lock.leave(server, me, now=NOW) is True
+        assert (await listener.get(5)) is not None
+        assert isinstance(await lock.ask(server, other, now=NOW), LockLease)
+
+
+async def test_waiters_that_died_are_passed_over(server: Valkey, lock) -> None:
+    holder = await lock.try_acquire(server, now=NOW)
+    for _ in range(5):
+        assert isinstance(await lock.ask(server, new_holder(), now=NOW), Place)  # nobody listens for these
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(entered(lock, server))
+        await until(lambda: waiters(lock, server, 6))
+        began = time.monotonic()
+        await lock.release(server, holder, now=NOW)
+        await waiting
+    assert time.monotonic() - began < 0.9
+
+
+async def test_lock_of_a_dead_holder_goes_to_the_waiter_when_its_lease_ends(server: Valkey) -> None:
+    lock = SHORT.at("x")
+    assert await lock.try_acquire(server, now=NOW) is not None
+    began = time.monotonic()
+    async with lock.hold(server, CLOCK, patience_seconds=5):
+        assert time.monotonic() - began < 0.6 + 0.5
+
+
+async def test_hand_over_to_a_waiter_that_dies_ends_by_itself(server: Valkey) -> None:
+    lock, dead = LEASED.at("x"), new_holder()
+    with patched(lock_leased, HANDOVER_SECONDS=0.2):
+        holder = await lock.try_acquire(server, now=NOW)
+        async with server.hub().subscribe(lock.turn_of(dead)):
+            await lock.ask(server, dead, now=NOW)
+            await lock.release(server, holder, now=NOW)
+            assert await lock.holder(server) is not None, "handed over"
+            async with lock.hold(server, CLOCK, patience_seconds=5):
+                pass
+
+
+async def test_held_lock_is_renewed(server: Valkey) -> None:
+    lock = SHORT.at("x")
+    async with lock.hold(server, CLOCK) as held:
+        await asyncio.sleep(1.5)
+        assert held.is_held
+        assert await lock.try_acquire(server, now=NOW) is None
+    assert await lock.holder(server) is None
+
+
+async def test_lost_lock_cancels_the_block_and_says_so(server: Valkey) -> None:
+    lock, reached = SHORT.at("x"), False
+    with pytest.raises(LockLost, match="gate:x:lock"):
+        async with lock.hold(server, CLOCK):
+            await server.delete(lock.reference.name(server.layout))
+            await asyncio.sleep(5)
+            reached = True
+    assert not reached
+
+
+async def test_lock_taken_by_another_is_not_freed_by_the_loser(server: Valkey) -> None:
+    lock = SHORT.at("x")
+    with pytest.raises(LockLost):
+        async with lock.hold(server, CLOCK):
+            await server.delete(lock.reference.name(server.layout))
+            other = await lock.try_acquire(server, now=NOW)
+            await asyncio.sleep(5)
+    assert other is not None
+    holder = await lock.holder(server)
+    assert holder is None or f'"uid":"{holder.uid}"'.encode() in other.me
+
+
+async def test_block_that_never_awaits_can_check(server: Valkey) -> None:
+    lock = SHORT.at("x")
+    with pytest.raises(LockLost):
+        async with lock.hold(server, CLOCK) as held:
+            held.check()
+            time.sleep(0.7)
+            held.check()
+
+
+async def test_crash_at_any_command_frees_the_lock_within_one_lease(server: Valkey, lock) -> None:
+    for at in range(1, 4):
+        for after in (False, True):
+            await server.flushall()
+            mortal = Mortal(server, at, after=after)
+            try:
+                lease = await lock.try_acquire(mortal, now=NOW)
+                await lock.renew(mortal, lease)
+                await lock.release(mortal, lease, now=NOW)
+            except Died:
+                pass
+            left = await left_ms(server, lock)
+            assert left == -2 or 0 < left <= LEASE_SECONDS * 1000
+
+
+def test_fence_needs_the_variables_of_its_lock() -> None:
+    with pytest.raises(DeclarationError, match="needs its variables"):
+        LeasedLock(Keyspace("t", tag="t"), "a:{b}:lock", fence="a:fence", purpose="x", **FACTS)
+
+
+async def test_never_two_inside_under_random_waits_and_cancellations(server: Valkey, lock) -> None:
+    rng, inside, entries, fences = random.Random(5), 0, 0, []
+
+    async def worker() -> None:
+        nonlocal inside, entries
+        for _ in range(6):
+            try:
+                async with asyncio.timeout(rng.choice([0.001, 0.01, 5, 5])):
+                    async with lock.hold(server, CLOCK, patience_seconds=rng.choice([0, 0.01, 5])) as held:
+                        inside += 1
+                        assert inside == 1
+                        entries += 1
+                        fences.append(held.fence)
+                        try:
+                            await asyncio.sleep(rng.choice([0, 0.001]))
+                        finally:
+                            inside -= 1
+            except (LockHeld, TimeoutError):
+                pass
+
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(worker())
+    assert entries > 20
+    if lock.fence:
+        assert fences == sorted(set(fences))
+    assert await lock.holder(server) is None, "no cancelled attempt left its lock behind"
+
+
+# -- a plain model --------------------------------------------------------------------------------------------------
+
+
+class Model:
+    """A lock with an end, and a counter."""
+
+    def __init__(self) -> None:
+        self.holder: object = None
+        self.ends_at = math.inf
+        self.number = 0
+
+    def pass_time(self, now: float) -> None:
+        if now >= self.ends_at:
+            self.holder, self.ends_at = None, math.inf
+
+    def take(self, who: object, now: float) -> bool:
+        if self.holder is not None:
+            return False
+        self.holder, self.ends_at, self.number = who, now + LEASE_SECONDS, self.number + 1
+        return True
+
+    def renew(self, who: object, now: float) -> bool:
+        if who is None or self.holder != who:
+            return False
+        self.ends_at = now + LEASE_SECONDS
+        return True
+
+    def release(self, who: object) -> bool:
+        if who is None or self.holder != who:
+            return False
+        self.holder, self.ends_at = None, math.inf
+        return True
+
+
+def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
+    """Three processes take, renew and free, twice at times, crash after any step, and let time pass."""
+    who = st.integers(0, 2)
+
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.runner = asyncio.Runner()
+            self.client = self.runner.run(connect(url))
+            for server in servers:
+                server.call("FLUSHALL")
+            self.clock, self.model = MovableClock(servers, now=NOW), Model()
+            self.leases: dict[int, LockLease] = {}
+
+        @initialize()
+        def begin(self) -> None:
+            pass
+
+        def run(self, make):
+            async def go():
+                return await make()
+            return self.runner.run(go())
+
+        @rule(who=who)
+        def take(self, who: int) -> None:
+            lease = self.run(lambda: lock.try_acquire(self.client, now=self.clock.now()))
+            assert (lease is not None) == self.model.take(lease and lease.me, self.clock.now())
+            if lease is not None:
+                self.leases[who] = lease
+                assert lease.fence == (self.model.number if lock.fence else 0)
+
+        @rule(who=who)
+        def crash_after_taking(self, who: int) -> None:
+            lease = self.run(lambda: lock.try_acquire(self.client, now=self.clock.now()))
+            assert (lease is not None) == self.model.take(lease and lease.me, self.clock.now())
+
+        @rule(who=who, times=st.integers(1, 2))
+        def renew(self, who: int, times: int) -> None:
+            if lease := self.leases.get(who):
+                for _ in range(times):
+                    renewed = self.run(lambda: lock.renew(self.client, lease))
+                    assert (renewed is not None) == self.model.renew(lease.me, self.clock.now())
+
+        @rule(who=who, times=st.integers(1, 2))
+        def release(self, who: int, times: int) -> None:
+            if lease := self.leases.get(who):
+                for _ in range(times):
+                    freed = self.run(lambda: lock.release(self.client, lease, now=self.clock.now()))
+                    assert freed == self.model.release(lease.me)
+
+        @rule(seconds=st.sampled_from([0.5, 2, 4, 8, LEASE_SECONDS + 1]))
+        def time_passes(self, seconds: float) -> None:
+            self.clock.advance(seconds)
+            self.model.pass_time(self.clock.now() + 0.3)
+            if self.model.holder is None:
+                self.run(lambda: self.client.delete(lock.reference.name(self.client.layout)))
+
+        def teardown(self) -> None:
+            self.runner.run(self.client.aclose())
+            self.runner.close()
+
+    return Machine
+
+
+@pytest.mark.parametrize("lock", [LEASED.at("x"), NUMBERED.at("x")], ids=["unnumbered", "numbered"])
+def test_lock_behaves_as_its_model(valkey_server, lock) -> None:
+    valkey_server.ensure_running()
+    run_state_machine_as_test(
+        machine(valkey_server.url, [valkey_server], lock),
+        settings=settings(max_examples=25, stateful_step_count=25, deadline=None,
+                          suppress_health_check=list(HealthCheck)),
+    )
+
+
+@pytest.mark.cluster
+@pytest.mark.xdist_group("cluster")
+def test_lock_behaves_as_its_model_on_the_cluster(valkey_cluster) -> None:
+    valkey_cluster.heal()
+    run_state_machine_as_test(
+        machine(valkey_cluster.url, valkey_cluster.primaries(), NUMBERED.at("x")),
+        settings=settings(max_examples=5, stateful_step_count=20, deadline=None,
+                          suppress_health_check=list(HealthCheck)),
+    )
+
+
+# -- looking on -----------------------------------------------------------------------------------------------------
+
+
+async def entered(lock, server: Valkey) -> None:
+    async with lock.hold(server, CLOCK, patience_seconds=10):
+        pass
+
+
+async def nothing() -> None:
+    pass
+
+
+async def contested(lock, server: Valkey) -> bool:
+    holder = await lock.holder(server)
+    return holder is not None and holder.contested
+
+
+async def waiters(lock, server: Valkey, want: int) -> bool:
+    return await server.zcard(lock._keys()[1].name(server.layout)) == want
+
+
+async def until(holds) -> None:
+    async with asyncio.timeout(10):
+        while not await holds():
+            await asyncio.sleep(0.002)

@@ -1,0 +1,145 @@
+"""The plain lock: the value 1, freed only by whoever took it and only in time."""
+
+import asyncio
+import math
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from keystead.clock import SystemClock
+from keystead.engine import Valkey, connect
+from keystead.keys import Layout
+from keystead.patterns.lock import LockHeld, LockLost
+from keystead.patterns.lock_plain import PlainHold, PlainLock
+from keystead.testing.clock import MovableClock
+
+from .lock_room import FACTS, PLAIN, REGISTRY, ROOM
+
+NOW = 1_700_000_000.0
+LEASE = 3.0
+BRIEF = PlainLock(ROOM, "brief:{name}:lock", lease_seconds=0.3, purpose="a moment alone", **FACTS)
+
+
+async def test_value_is_one_and_it_expires(server: Valkey, no_undeclared_keys) -> None:
+    if server.layout is Layout.PLAIN:
+        no_undeclared_keys(REGISTRY)
+    assert await PLAIN.at("x").try_acquire(server, now=NOW) is not None
+    key = PLAIN.at("x").reference.name(server.layout)
+    assert await server.get(key) == b"1"
+    assert 0 < await server.pttl(key) <= LEASE * 1000
+    assert await PLAIN.at("x").try_acquire(server, now=NOW) is None
+
+
+async def test_freed_by_its_holder_once(server: Valkey) -> None:
+    lock = PLAIN.at("x")
+    hold = await lock.try_acquire(server, now=NOW)
+    assert await lock.release(server, hold, now=NOW + 1) is True
+    assert await lock.release(server, hold, now=NOW + 1) is False
+    assert await lock.try_acquire(server, now=NOW) is not None
+
+
+async def test_a_release_that_arrives_late_does_not_free_the_next_holder(server: Valkey) -> None:
+    """The holder believed to be in time when it sent the command; the server knows better."""
+    lock = BRIEF.at("x")
+    first = await lock.try_acquire(server, now=NOW)
+    await asyncio.sleep(0.35)
+    second = await lock.try_acquire(server, now=NOW)
+    assert second is not None
+    believing = PlainHold(first.acquired_at, first.ends_ms, math.inf)
+
+    assert await lock.release(server, believing, now=NOW) is False
+
+    assert await server.get(lock.reference.name(server.layout)) == b"1"
+    assert await lock.release(server, second, now=NOW) is True
+
+
+async def test_nothing_is_sent_once_the_time_is_over(valkey: Valkey) -> None:
+    lock = PLAIN.at("x")
+    hold = await lock.try_acquire(valkey, now=NOW)
+    before = valkey.commands_sent
+    assert await lock.release(valkey, hold, now=NOW + LEASE) is False
+    assert valkey.commands_sent == before
+
+
+async def test_block_holds_frees_and_refuses(server: Valkey) -> None:
+    clock = SystemClock()
+    async with PLAIN.at("x").hold(server, clock) as held:
+        assert 2 < held.remaining_seconds < LEASE
+        with pytest.raises(LockHeld):
+            async with PLAIN.at("x").hold(server, clock):
+                raise AssertionError("two holders")
+    assert await server.exists(PLAIN.at("x").reference.name(server.layout)) == 0
+
+
+async def test_block_is_cancelled_before_the_time_is_over(server: Valkey) -> None:
+    lock = BRIEF.at("x")
+    with pytest.raises(LockLost, match="brief:x:lock"):
+        async with lock.hold(server, SystemClock()):
+            try:
+                await asyncio.sleep(5)
+            except asyncio.CancelledError:
+                assert await server.exists(lock.reference.name(server.layout))
+                raise
+
+
+async def test_lock_that_an_operator_made_permanent_is_left_alone(server: Valkey) -> None:
+    lock = PLAIN.at("x")
+    hold = await lock.try_acquire(server, now=NOW)
+    await server.persist(lock.reference.name(server.layout))
+    assert await lock.release(server, hold, now=NOW) is False
+
+
+def test_lock_behaves_as_its_model(valkey_server) -> None:
+    valkey_server.ensure_running()
+    lock, who = PLAIN.at("x"), st.integers(0, 1)
+
+    class Machine(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.runner = asyncio.Runner()
+            self.client = self.runner.run(connect(valkey_server.url))
+            valkey_server.call("FLUSHALL")
+            self.clock = MovableClock([valkey_server], now=NOW)
+            self.holds: dict[int, PlainHold] = {}
+            self.holder: PlainHold | None = None
+
+        @initialize()
+        def begin(self) -> None:
+            pass
+
+        def run(self, make):
+            async def go():
+                return await make()
+            return self.runner.run(go())
+
+        @rule(who=who)
+        def take(self, who: int) -> None:
+            hold = self.run(lambda: lock.try_acquire(self.client, now=self.clock.now()))
+            assert (hold is not None) == (self.holder is None)
+            if hold is not None:
+                self.holder = self.holds[who] = hold
+
+        @rule(who=who, times=st.integers(1, 2))
+        def release(self, who: int, times: int) -> None:
+            for _ in range(times):
+                hold = self.holds.get(who)
+                if hold is not None:
+                    freed = self.run(lambda hold=hold: lock.release(self.client, hold, now=self.clock.now()))
+                    assert freed == (hold is self.holder)
+                    self.holder = None if freed else self.holder
+
+        @rule(seconds=st.sampled_from([0.2, 1.0, 2.0, 5.0]))
+        def time_passes(self, seconds: float) -> None:
+            self.clock.advance(seconds)
+            if self.holder is not None and self.clock.now() + 0.3 >= self.holder.acquired_at + LEASE:
+                self.run(lambda: self.client.delete(lock.reference.name(self.client.layout)))
+                self.holder = None
+
+        def teardown(self) -> None:
+            self.runner.run(self.client.aclose())
+            self.runner.close()
+
+    run_state_machine_as_test(Machine, settings=settings(
+        max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)))
