@@ -13,6 +13,7 @@ from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, MapKey, S
 from keystead.keys.codecs import Of
 from keystead.patterns.derived import around
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, facts_of, told
+from keystead.patterns.worklist_liveness import Liveness
 from keystead.patterns.worklist_worker import Recovered, Rules, Worker
 
 T = TypeVar("T")
@@ -131,8 +132,10 @@ class WorkList(Generic[T]):
             purgatory = self.purgatory_key.at(**arguments)
             return Worker("", self.queue, purgatory, poison, self.dead, None, self._rules)
         named = {**arguments, "worker": name}
-        presence = self.alive_key.at(**named), self.workers_key.at(**arguments)
-        return Worker(name, self.queue, self.worker_key.at(**named), poison, self.dead, presence, self._rules)
+        purgatory = self.worker_key.at(**named)
+        mark, workers = self.alive_key.at(**named), self.workers_key.at(**arguments)
+        liveness = Liveness(name, purgatory, mark, workers, self._rules.alive_seconds)
+        return Worker(name, self.queue, purgatory, poison, self.dead, liveness, self._rules)
 
     def adopt(self, on: ScriptRunner, *, now: float) -> Awaitable[Recovered]:
         """Return what dead workers hold to the front of the queue, each worker's items in their order.

@@ -1,16 +1,17 @@
 """One worker of a work list: takes items into a purgatory of its own and finishes them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
-from keystead.errors import Unavailable
-from keystead.keys import FlagRef, ListRef, MapRef, Reply, SetRef
+from keystead.errors import DeclarationError
+from keystead.keys import ListRef, MapRef, Reply
 from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, Taken, facts_of, opened
+from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ def _script(verb: str) -> Script:
 TAKE, TAKE_MORE, FINISH = _script("take"), _script("take_more"), _script("finish")
 FINISH_AND_TAKE = _script("finish_and_take")
 HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
-RECOVER, LEAVE = _script("recover"), _script("leave")
+RECOVER = _script("recover")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,13 @@ class Worker(Generic[T]):
 
     def __init__(
         self, name: str, queue: ListRef[T], purgatory: ListRef[T], poison: MapRef[int], dead: ListRef[DeadLetter],
-        presence: tuple[FlagRef, SetRef[str]] | None, rules: Rules,
+        liveness: Liveness | None, rules: Rules,
     ) -> None:
         self.name = name
         self.queue, self.purgatory, self.poison, self.dead = queue, purgatory, poison, dead
-        self._presence = presence
+        self._liveness = liveness
         self._rules = rules
-        self._places = (queue, purgatory, poison, *(presence or ()))
+        self._places = (queue, purgatory, poison, *((liveness.mark, liveness.workers) if liveness else ()))
 
     # -- taking -----------------------------------------------------------------------------------------------------
 
@@ -130,7 +131,7 @@ class Worker(Generic[T]):
         queue, purgatory = self.queue.name(valkey.layout), self.purgatory.name(valkey.layout)
         # In one write: the sign of life is on the server before an item can arrive.
         async with valkey.pipeline(transaction=False) as pipeline:
-            if self._presence is not None:
+            if self._liveness is not None:
                 self.beat(pipeline)
             pipeline.run(("BLMOVE", queue, purgatory, "LEFT", "RIGHT", max(seconds, 0.01)), bool)
             suspects = pipeline.run(("EXISTS", self.poison.name(valkey.layout)), bool)
@@ -230,49 +231,25 @@ class Worker(Generic[T]):
         )
 
     def beat(self, on: Valkey | Pipeline) -> Awaitable[None]:
-        """A sign of life: until it expires, nobody adopts what this worker holds. The default worker needs none."""
-        if self._presence is None:
-            return _ready(None)
-        alive, workers = self._presence
-        key = alive.name(on.layout)
-        commands = [("SADD", workers.name(on.layout), self.name), ("SET", key, "1", "PX", self._rules.alive_ms)]
-        return on.run_block(commands, lambda replies: None, repeat=True)
+        """A sign of life: until it expires, nobody adopts what this worker holds."""
+        return self._living().beat(on)
 
-    def leave(self, on: ScriptRunner) -> Awaitable[int]:
-        """End the sign of life, so that what is left can be adopted at once; says how many items that are."""
-        if self._presence is None:
-            raise ValueError("the default worker has no sign of life to end")
-        return LEAVE(on, keys=(self.purgatory, *self._presence), args=(self.name,))
+    def leave(self, on: ScriptRunner) -> Awaitable[bool]:
+        """End the sign of life, so that what is left can be adopted at once; says whether anything is."""
+        return self._living().leave(on)
 
-    @asynccontextmanager
-    async def alive(self, valkey: Valkey) -> AsyncIterator[None]:
+    def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
         """Give signs of life while the block runs, and leave at its end.
 
         A server that is away is tried again; meanwhile the sign may expire and others adopt what is held here, which
         ``finish`` then says.
         """
-        await self.beat(valkey)
-        stop = asyncio.Event()
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._keep_beating(valkey, stop))
-                try:
-                    yield
-                finally:
-                    stop.set()
-        finally:
-            await self.leave(valkey)
+        return self._living().alive(valkey)
 
-    async def _keep_beating(self, valkey: Valkey, stop: asyncio.Event) -> None:
-        while not stop.is_set():
-            try:
-                async with asyncio.timeout(self._rules.alive_seconds / 3):
-                    await stop.wait()
-            except TimeoutError:
-                try:
-                    await self.beat(valkey)
-                except Unavailable:
-                    continue
+    def _living(self) -> Liveness:
+        if self._liveness is None:
+            raise DeclarationError("the default worker gives no signs of life; give the worker a name")
+        return self._liveness
 
 
 def _finished(given: tuple[Item[T], ...], missing: list[int]) -> Finished[T]:

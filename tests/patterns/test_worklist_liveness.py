@@ -1,0 +1,62 @@
+"""Signs of life of a worker."""
+
+import asyncio
+
+import pytest
+
+from keystead.engine import Valkey, connect
+from keystead.errors import DeclarationError
+from keystead.keys import Keyspace
+from keystead.patterns.worklist import WorkList
+from keystead.settings import ValkeySettings
+
+LIST = WorkList(Keyspace("living", tag="l"), "living", bytes, alive_seconds=0.3, purpose="a test")
+
+
+async def marks(valkey: Valkey) -> int:
+    return await valkey.run(("EXISTS", LIST.alive_key.at("w").name(valkey.layout)), int)
+
+
+async def listed(valkey: Valkey) -> set[str]:
+    return set(await LIST.workers_key.at().members(valkey))
+
+
+async def test_mark_is_kept_while_the_block_runs_and_gone_after(server: Valkey) -> None:
+    async with LIST.worker("w").alive(server):
+        for _ in range(6):
+            await asyncio.sleep(0.1)
+            assert await marks(server) == 1
+        assert await listed(server) == {"w"}
+    assert await marks(server) == 0 and await listed(server) == set()
+
+
+async def test_worker_that_leaves_something_behind_stays_listed(server: Valkey) -> None:
+    await LIST.push_raw(server, b"x")
+    worker = LIST.worker("w")
+    with pytest.raises(RuntimeError, match="broken"):
+        async with worker.alive(server):
+            await worker.take(server, 1, now=1.0)
+            raise RuntimeError("broken")
+    assert await marks(server) == 0 and await listed(server) == {"w"}
+    assert (await LIST.adopt(server, now=1.0)).items == 1
+
+
+async def test_beating_goes_on_after_the_server_was_away(valkey: Valkey, fault_proxy) -> None:
+    proxy = await fault_proxy()
+    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.05))
+    try:
+        async with LIST.worker("w").alive(client):
+            await proxy.refuse()
+            async with asyncio.timeout(5):
+                while await marks(valkey):
+                    await asyncio.sleep(0.02)
+                await proxy.restore()
+                while not await marks(valkey):
+                    await asyncio.sleep(0.02)
+    finally:
+        await client.aclose()
+
+
+async def test_default_worker_has_no_signs_of_life(valkey: Valkey) -> None:
+    with pytest.raises(DeclarationError, match="give the worker a name"):
+        await LIST.worker().beat(valkey)
