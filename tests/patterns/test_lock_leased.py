@@ -264,10 +264,11 @@ async def test_never_two_inside_under_random_waits_and_cancellations(server: Val
 
     async def worker() -> None:
         nonlocal inside, entries
-        for _ in range(6):
+        for last in [False] * 5 + [True]:
+            patience = 50 if last else rng.choice([0, 0.01, 5])
             try:
-                async with asyncio.timeout(rng.choice([0.001, 0.01, 5, 5])):
-                    async with lock.hold(server, CLOCK, patience_seconds=rng.choice([0, 0.01, 5])) as held:
+                async with asyncio.timeout(None if last else rng.choice([0.001, 0.01, 5, 5])):
+                    async with lock.hold(server, CLOCK, patience_seconds=patience) as held:
                         inside += 1
                         assert inside == 1
                         entries += 1
@@ -282,7 +283,7 @@ async def test_never_two_inside_under_random_waits_and_cancellations(server: Val
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(worker())
-    assert entries > 20
+    assert entries >= 20
     if lock.fence:
         assert fences == sorted(set(fences))
     assert await lock.holder(server) is None, "no cancelled attempt left its lock behind"
