@@ -57,10 +57,14 @@ def make_certificates(folder: Path) -> tuple[Path, Path, Path]:
     """An authority, and a certificate with its key that it signed for 127.0.0.1 and localhost."""
     authority, authority_key = folder / "ca.pem", folder / "ca.key"
     certificate, key, request, extras = (folder / name for name in ("cert.pem", "cert.key", "cert.csr", "extras"))
-    extras.write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
+    # Python 3.13 checks certificates strictly: the authority needs its key usage, the certificate its identifiers.
+    extras.write_text(
+        "subjectAltName=IP:127.0.0.1,DNS:localhost\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+    )
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     for command in (
-        ["req", "-x509", *new, "-keyout", authority_key, "-out", authority, "-days", "2", "-subj", "/CN=authority"],
+        ["req", "-x509", *new, "-keyout", authority_key, "-out", authority, "-days", "2", "-subj", "/CN=authority",
+         "-addext", "keyUsage=critical,keyCertSign,cRLSign"],
         ["req", *new, "-keyout", key, "-out", request, "-subj", "/CN=localhost"],
         ["x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial", "-out",
          certificate, "-days", "2", "-extfile", extras],
