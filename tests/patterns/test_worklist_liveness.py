@@ -47,6 +47,7 @@ async def test_beating_goes_on_after_the_server_was_away(valkey: Valkey, fault_p
     try:
         async with LIST.worker("w").alive(client):
             await proxy.refuse()
+            proxy.cut()
             async with asyncio.timeout(5):
                 while await marks(valkey):
                     await asyncio.sleep(0.02)
