@@ -219,7 +219,11 @@ async def test_client_opens_while_a_primary_is_down(valkey_cluster: LocalCluster
     victim.kill()
     fresh = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=OUTAGE_SECONDS))
     try:
-        await fresh.set("victim", 1)  # waits for the replica to take over
+        async with fresh.pipeline() as pipe:
+            await pipe.watch("victim")  # waits for the replica to take over
+            pipe.multi()
+            pipe.set("victim", 1)
+            assert await pipe.execute() == [True]
         assert await fresh.dbsize() == 1
         assert len(cast(ClusterValkey, fresh).topology.primaries) == 3
     finally:

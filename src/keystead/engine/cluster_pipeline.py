@@ -1,17 +1,19 @@
 """Pipelines on a cluster: which commands must stay together, and where WATCH happens."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import redis.exceptions
 
-from keystead.engine.cluster_follow import MOST_HOPS, Unit
+from keystead.engine.cluster_follow import Unit
 from keystead.engine.commands import pack
 from keystead.engine.connection import Reply
 from keystead.engine.failures import ServerAway
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.scripts import Script
-from keystead.engine.topology import Node
+from keystead.engine.topology import NODE_PATIENCE_SECONDS, Node
+from keystead.engine.wire import FIRST_PAUSE_SECONDS
 from keystead.errors import Invalid
 from keystead.keys.slots import key_slot
 
@@ -59,22 +61,32 @@ class ClusterPipeline(Pipeline):
         slots = {key_slot(name) for name in raw} | ({self._watched_slot} if self.watching else set())
         if len(slots) > 1:
             raise Invalid("WATCH on a cluster takes keys of one slot: give them one tag")
-        topology = self._valkey.topology
         slot = self._watched_slot = slots.pop()
-        node = topology.owners[slot] if slot is not None else None
-        for _ in range(MOST_HOPS):
-            if node is None:
-                break
-            self.connection_pool = node.pool
+        if slot is None or self.watching:
+            return await super().watch(*names)
+        topology = self._valkey.topology
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._valkey.settings.outage_seconds
+        while True:
+            node = topology.owners[slot]
             try:
+                if node is None:
+                    raise ServerAway("no node serves the slot of the watched keys now")
+                self.connection_pool = node.pool
                 return await super().watch(*names)
             except redis.exceptions.MovedError as error:
-                await self.reset()
-                node = topology.moved(error, node)
-            except redis.exceptions.ConnectionError as error:
+                topology.moved(error, node)
+            except ServerAway:
                 topology.refresh_soon()
-                raise ServerAway(f"WATCH did not reach its node: {error}") from error
-        raise ServerAway("no node serves the slot of the watched keys now")
+            # The connection goes back to the pool of its node before the next node is asked.
+            await self.reset()
+            if loop.time() >= deadline:
+                raise ServerAway("no node served the slot of the watched keys in time")
+            await asyncio.sleep(FIRST_PAUSE_SECONDS)
+
+    @property
+    def _patience_seconds(self) -> float:
+        return NODE_PATIENCE_SECONDS
 
     def _with_texts(self, stack: Any) -> Any:
         """As on one server, with every node by itself: each gets the text with its first call."""

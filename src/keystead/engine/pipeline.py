@@ -146,9 +146,14 @@ class Pipeline(RedisPipeline):
             await connection.send_command(*command)
             return decode(await connection.read_response())
 
+    @property
+    def _patience_seconds(self) -> float:
+        """How long WATCH waits for a server that is away."""
+        return self._valkey.settings.outage_seconds
+
     async def immediate_execute_command(self, *args: Any, **options: Any) -> Any:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._valkey.settings.outage_seconds
+        deadline = loop.time() + self._patience_seconds
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
