@@ -60,7 +60,7 @@ def test_nothing_wrong_is_clean() -> None:
 
 def test_keys_that_are_no_text_are_shown_with_escapes() -> None:
     (finding,) = Audit(REGISTRY).observe(Observed(b"a\xff\n", "string", None))
-    assert finding.key == "a\\xff\\n"
+    assert finding.key == "a\\xff\\x0a"
 
 
 async def test_an_index_without_a_record_is_a_broken_pair(valkey: Any) -> None:

@@ -53,7 +53,8 @@ def explain(
 
 
 async def _explain(settings: "Settings", key: str, sources: list[str] | None) -> "Explanation":
-    from keystead.operations import explain, read_key
+    from keystead.keys import read_key
+    from keystead.operations import explain
 
     try:
         async with connected(settings) as valkey:
@@ -72,8 +73,8 @@ async def _explain(settings: "Settings", key: str, sources: list[str] | None) ->
 
 
 def _from_declarations(key: str, sources: list[str] | None) -> "Explanation":
-    from keystead.keys import Layout
-    from keystead.operations import explain_without_server, read_key
+    from keystead.keys import Layout, read_key
+    from keystead.operations import explain_without_server
 
     return explain_without_server(load_registry(sources, Layout.PLAIN), read_key(key))
 

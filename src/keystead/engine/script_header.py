@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 KEY_KINDS = frozenset(("any", "hash", "list", "set", "stream", "string", "zset"))
 ARGUMENT_KINDS = frozenset(("bytes", "float", "int", "number", "text"))
-LONGEST_BODY_LINES = 60
 
 _SLOT = re.compile(r"^(KEYS|ARGV)\[(\d+)(\.\.)?\]\s+(\S+)\s+(\S+)\s*(.*)$")
 _BOUNDS = re.compile(r"^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)(?![\w.])")
@@ -108,8 +107,6 @@ def body_problems(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith(("--", "#!"))]
     body = "\n".join(lines)
     problems = []
-    if len(lines) > LONGEST_BODY_LINES:
-        problems.append(f"the body has {len(lines)} lines; {LONGEST_BODY_LINES} is the most")
     if re.search(r"call\(\s*['\"]TIME['\"]", body, re.IGNORECASE):
         problems.append("the body asks the server for the time; time comes in as an argument")
     for table, documented, open_end in (

@@ -40,6 +40,7 @@ from keystead.keys.references_streams import ChannelRef, GeoRef, Place, StreamRe
 from keystead.keys.references_values import FlagRef, IntegerRef, LockRef, StringRef
 from keystead.keys.registry import Match, Registry
 from keystead.keys.slots import SLOTS, hash_tag, key_slot
+from keystead.keys.spelling import read_key, spell_key
 from keystead.keys.tags import Lane, Tag
 from keystead.keys.ttl import NO_TTL, AtMost, Exactly, NoneUntilEnded, NoTtl, Sliding, Ttl, Until
 from keystead.keys.variables import (
@@ -158,6 +159,8 @@ __all__ = [
     "judge",
     "key_slot",
     "personal_marks",
+    "read_key",
+    "spell_key",
     "to_html",
     "to_markdown",
 ]

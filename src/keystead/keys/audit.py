@@ -15,6 +15,7 @@ from keystead.keys.infer import Inference, InferredPattern
 from keystead.keys.keyspace import Declaration
 from keystead.keys.references import Reference
 from keystead.keys.registry import Match, Registry
+from keystead.keys.spelling import spell_key
 
 
 class _NotRead(Enum):
@@ -133,7 +134,7 @@ class Audit:
                 observed.raw_key, type=observed.type, ttl_seconds=observed.ttl_seconds,
                 memory_bytes=observed.memory_bytes,
             )
-            return (Finding(FindingKind.UNDECLARED, shown(observed.raw_key), None, "nobody declared it"),)
+            return (Finding(FindingKind.UNDECLARED, spell_key(observed.raw_key), None, "nobody declared it"),)
         tally = self._tallies.setdefault(match.declaration, _Tally())
         tally.keys += 1
         tally.memory_bytes += observed.memory_bytes
@@ -163,6 +164,15 @@ class Audit:
         index = match.reference.logical
         finding = Finding(
             FindingKind.BROKEN_PAIR, index, match.declaration.pattern, f"member {member[:80]!r} has no {pattern}"
+        )
+        self._record(finding, match.declaration)
+        return finding
+
+    def record_unnamed(self, match: Match, index: Declaration) -> Finding:
+        """Report that a record is not named by the index it belongs to; only a look at both keys can tell."""
+        finding = Finding(
+            FindingKind.BROKEN_PAIR, match.reference.logical, match.declaration.pattern,
+            f"is not a member of {index.pattern}",
         )
         self._record(finding, match.declaration)
         return finding
@@ -219,14 +229,6 @@ def judge(declaration: Declaration, observed: Observed) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def shown(raw_key: bytes) -> str:
-    """A key as text; what is not UTF-8 or not printable appears as escapes."""
-    name = raw_key.decode(errors="backslashreplace")
-    if name.isprintable():
-        return name
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in name)
-
-
 def _finding(kind: FindingKind, observed: Observed, declaration: Declaration, says: str) -> Finding:
-    return Finding(kind, shown(observed.raw_key), declaration.pattern, says)
+    return Finding(kind, spell_key(observed.raw_key), declaration.pattern, says)
 

@@ -3,7 +3,6 @@
 from keystead.operations.auditor import audit
 from keystead.operations.counts import PatternCount, PatternCounts, count_patterns
 from keystead.operations.explanation import Explanation, explain, explain_without_server, looks_like_pattern
-from keystead.operations.spelling import read_key, spell_key
 
 __all__ = [
     "Explanation",
@@ -14,6 +13,4 @@ __all__ = [
     "explain",
     "explain_without_server",
     "looks_like_pattern",
-    "read_key",
-    "spell_key",
 ]

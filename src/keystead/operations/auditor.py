@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from keystead.engine import Valkey, scan
-from keystead.keys import NOT_READ, AuditReport, Command, Match, Observed, Registry, Reply
-from keystead.operations.pairs import LiveAudit, Pairs
+from keystead.keys import NOT_READ, Audit, AuditReport, Command, Match, Observed, Registry, Reply
+from keystead.operations.pairs import Pairs
 from keystead.operations.throttle import LARGEST_BATCH_KEYS, Throttle
 
 KEYS_PER_SECOND = 20_000
@@ -66,7 +66,7 @@ class _Walk:
     def __init__(
         self, valkey: Valkey, registry: Registry, read_values: bool, keys_per_second: int, most_examples: int
     ) -> None:
-        self.audit = LiveAudit(registry, most_examples=most_examples)
+        self.audit = Audit(registry, most_examples=most_examples)
         self.keys = 0
         self._valkey = valkey
         self._registry = registry

@@ -4,9 +4,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 
 from keystead.engine import Valkey
-from keystead.keys import Command, Declaration, Match, Registry, Reply, describe, key_slot
+from keystead.keys import Command, Declaration, Match, Registry, Reply, describe, key_slot, spell_key
 from keystead.operations.preview import Preview, read_preview
-from keystead.operations.spelling import spell_key
 
 AS_DECLARED = "as declared"
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_][^{}]*\}")

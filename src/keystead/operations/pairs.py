@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
-from keystead.keys import Audit, Command, Declaration, Finding, FindingKind, Match, Registry, Reply, Undecodable
+from keystead.keys import Audit, Command, Declaration, Match, Registry, Reply, Undecodable
 
 PAGE_MEMBERS = 200
 INDEXES_AT_ONCE = 20
@@ -57,21 +57,10 @@ class _Page:
         return list(reply[1][::2] if kind == "zset" else reply[1]), cursor or None
 
 
-class LiveAudit(Audit):
-    """The rules of ``Audit``, and one that only a look at two keys can tell."""
-
-    def record_unnamed(self, match: Match, index: Declaration) -> Finding:
-        """Report that a record is not named by the index it belongs to."""
-        finding = Finding(FindingKind.BROKEN_PAIR, match.reference.logical, match.declaration.pattern,
-                          f"is not a member of {index.pattern}")
-        self._record(finding, match.declaration)
-        return finding
-
-
 class Pairs:
     """Checks the pairs of one walk."""
 
-    def __init__(self, valkey: Valkey, registry: Registry, audit: LiveAudit, keys_per_second: int) -> None:
+    def __init__(self, valkey: Valkey, registry: Registry, audit: Audit, keys_per_second: int) -> None:
         self._valkey = valkey
         self._audit = audit
         self._layout = registry.layout

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from keystead.engine import Valkey
-from keystead.keys import Codec, Command, Declaration, Reply, Undecodable
-from keystead.operations.spelling import spell_key
+from keystead.keys import Codec, Command, Declaration, Reply, Undecodable, spell_key
 
 PREVIEW_BYTES = 64 * 1024
 PREVIEW_ELEMENTS = 20

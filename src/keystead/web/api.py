@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from keystead.app import Running
 from keystead.edge import Caller
-from keystead.keys import Declaration
-from keystead.operations import explain, read_key
+from keystead.keys import Declaration, read_key
+from keystead.operations import explain
 from keystead.web.census import Census
 
 SCOPE = "keys"

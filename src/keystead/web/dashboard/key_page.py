@@ -8,8 +8,8 @@ from nicegui import ui
 
 from keystead.app import Running
 from keystead.errors import Unavailable
-from keystead.keys import Personal, Registry
-from keystead.operations import Explanation, explain, read_key, spell_key
+from keystead.keys import Personal, Registry, read_key, spell_key
+from keystead.operations import Explanation, explain
 from keystead.web.dashboard.frame import page_frame
 from keystead.web.dashboard.pattern_table import pattern_address
 from keystead.web.dashboard.shown import (

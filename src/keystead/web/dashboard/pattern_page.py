@@ -6,8 +6,7 @@ from nicegui import ui
 
 from keystead.app import Running
 from keystead.errors import Unavailable
-from keystead.keys import Declaration, Personal
-from keystead.operations import spell_key
+from keystead.keys import Declaration, Personal, spell_key
 from keystead.web.census import Census
 from keystead.web.dashboard.frame import page_frame
 from keystead.web.dashboard.key_page import key_address

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.operations.spelling import read_key, spell_key
+from keystead.keys.spelling import read_key, spell_key
 
 
 @pytest.mark.parametrize(
