@@ -235,7 +235,7 @@ async def test_whole_commands_in_one_string_do_not_fill_memory(valkey: Valkey) -
     assert len(valkey._plans) < 20
 
 
-@pytest.mark.parametrize("value", [None, True, object(), ["a"], {"a": 1}], ids=repr)
+@pytest.mark.parametrize("value", [None, True, object(), ["a"], {"a": 1}], ids=lambda value: type(value).__name__)
 async def test_arguments_that_cannot_be_sent_leave_the_connection_alone(valkey: Valkey, value: object) -> None:
     with pytest.raises(redis.exceptions.DataError):
         await valkey.execute_command("SET", "a", value)
