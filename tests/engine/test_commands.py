@@ -120,7 +120,7 @@ def test_pack(args: tuple[Any, ...], raw: bytes) -> None:
     assert pack(args) == raw
 
 
-@pytest.mark.parametrize("value", [None, [], {}, object(), ("a",)], ids=repr)
+@pytest.mark.parametrize("value", [None, [], {}, object(), ("a",)], ids=lambda value: type(value).__name__)
 def test_pack_refuses_what_has_no_spelling(value: object) -> None:
     with pytest.raises(redis.exceptions.DataError, match="make it bytes, str, int or float"):
         pack(("SET", "a", value))
