@@ -149,9 +149,17 @@ class Valkey(redis.asyncio.Redis):
         return self._run_script(script, rest, decode)
 
     async def _run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> T:
-        repeat = script.header.repeat
+        raw, repeat = pack(("EVALSHA", script.sha, *rest)), script.header.repeat
+        connection = self._pick().connection
         try:
-            reply = await self.call(("EVALSHA", script.sha, *rest), repeat=repeat)
+            # Written out for the same reason as in ``execute_command``.
+            if connection is None or connection.congested:
+                reply = await self._patiently(raw, None, repeat)
+            else:
+                try:
+                    reply = await connection.send(raw)
+                except RECOVERABLE as error:
+                    reply = await self._patiently(raw, None, repeat, error, connection)
         except redis.exceptions.NoScriptError:
             # The text runs the script and loads it for the next caller, in the same round trip.
             reply = await self.call(("EVAL", script.text, *rest), repeat=repeat)

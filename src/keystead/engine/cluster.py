@@ -1,7 +1,7 @@
 """A cluster as one client: each command goes to the node that serves its slot, and follows when the slot moves."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import redis.exceptions
@@ -15,10 +15,11 @@ from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, long
 from keystead.engine.connect_pool import redis_pool
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import AnswerLost, LoginRefused, NotSent, ServerAway, ServerTooOld
+from keystead.engine.scripts import Script
 from keystead.engine.sentinel import following_pool
 from keystead.engine.topology import NODE_PATIENCE_SECONDS, Node, Topology
 from keystead.errors import Invalid
-from keystead.keys.executor import Reply
+from keystead.keys.executor import Argument, Reply
 from keystead.keys.layout import Layout
 from keystead.keys.slots import key_slot
 from keystead.settings import ValkeySettings
@@ -196,6 +197,13 @@ class ClusterValkey(Valkey):
                 return options[EMPTY_RESPONSE]
             raise
         return reply if how.callback is None else how.shape(reply, options)
+
+    async def _run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> T:
+        repeat = script.header.repeat
+        try:
+            return decode(await self.call(("EVALSHA", script.sha, *rest), repeat=repeat))
+        except redis.exceptions.NoScriptError:
+            return decode(await self.call(("EVAL", script.text, *rest), repeat=repeat))
 
     async def _split(self, args: tuple[Any, ...]) -> Any:
         """A command over many keys as one command per slot; the nodes work at the same time."""
