@@ -1,0 +1,213 @@
+"""Delayed set: members wait until they are due, and each is then taken by exactly one worker.
+
+``docs/patterns/delayed.md`` says when to choose it and what it cannot promise.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar, Unpack
+
+from keystead.engine import Pipeline, Script, Valkey
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import DeclarationError
+from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Reply, SetKey, SortedSetKey, SortedSetRef, Value
+from keystead.keys.codecs import Of
+from keystead.patterns.delayed_worker import DelayedWorker, DueTaken, due_items
+from keystead.patterns.derived import around
+from keystead.patterns.worklist import ALIVE_SECONDS, purgatory_name
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, told
+from keystead.patterns.worklist_liveness import Liveness
+
+T = TypeVar("T")
+
+CLAIM = Script("keystead.patterns", "scripts/delayed/claim.lua")
+MOVE_DUE = Script("keystead.patterns", "scripts/delayed/move_due.lua")
+ADOPT = Script("keystead.patterns", "scripts/delayed/adopt.lua")
+
+
+class When(Enum):
+    """What ``schedule`` does with a member that waits already."""
+
+    REPLACE = ()
+    KEEP = ("NX",)
+    EARLIER = ("LT",)
+
+
+class Stop(Enum):
+    """Why ``move_due`` stopped."""
+
+    EMPTY = "src_empty"
+    COUNT = "max_count"
+    BACKPRESSURE = "backpressure"
+    NOT_DUE = "max_score"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many members moved to the list, and why it ended."""
+
+    count: int
+    stop: Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """How many workers were dead, and how many of their members wait again."""
+
+    workers: int
+    members: int
+
+
+class DelayedSet(Generic[T]):
+    """Members by the time they are due; a worker takes due ones into its purgatory and settles exactly those.
+
+    Declares, from the set's name and that of the purgatory (``{set}_purgatory`` unless given): the set, ``{purgatory}``
+    of the default worker, ``{purgatory}:{worker}`` and its ``:alive`` for named ones, ``{set}:workers`` and
+    ``{set}:dead``. A member waits at most once. A pattern with variables is used through ``at``.
+    """
+
+    def __init__(
+        self, keyspace: Keyspace, pattern: str, of: Of[T], *, member: str, score: str = "unix time when it is due",
+        purgatory: str = "", alive_seconds: float = ALIVE_SECONDS, **facts: Unpack[PatternFacts],
+    ) -> None:
+        shelter = purgatory or purgatory_name(pattern)
+        self._alive_seconds = alive_seconds
+        self.dead_key: ListKey[DeadLetter] = ListKey(
+            keyspace, f"{pattern}:dead", DeadLetterCodec(),
+            **told(facts, "given up with the error, newest right", scripts=_scripts("bury")),
+        )
+        self.due_key: SortedSetKey[T] = SortedSetKey(
+            keyspace, pattern, of, member=member, score=score,
+            **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt"), dead=self.dead_key),
+        )
+        held = _scripts("take", "finish", "reschedule")
+        self.purgatory_key: SortedSetKey[T] = SortedSetKey(
+            keyspace, shelter, of, member=member, score=score,
+            **told(facts, "taken by the default worker, not settled", scripts=held, dead=self.dead_key),
+        )
+        self.worker_key: SortedSetKey[T] = SortedSetKey(
+            keyspace, f"{shelter}:{{worker}}", of, member=member, score=score,
+            **told(facts, "taken by one worker, not settled", scripts=held, dead=self.dead_key),
+        )
+        presence = _scripts("take", "adopt")
+        self.alive_key = FlagKey(keyspace, f"{shelter}:{{worker}}:alive", **told(
+            facts, "sign of life of one worker", scripts=presence, ttl=AtMost(alive_seconds), personal=False
+        ))
+        self.workers_key: SetKey[str] = SetKey(
+            keyspace, f"{pattern}:workers", str, member="a worker's name",
+            **told(facts, "workers that may hold members", scripts=presence, personal=False),
+        )
+        self._arguments: Mapping[str, str] | None = None if self.due_key.template.names else {}
+
+    def at(self, *variables: Value, **named: Value) -> "DelayedSet[T]":
+        """The same set for these variables of its pattern."""
+        bound: DelayedSet[T] = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound._arguments = self.due_key.template.bind(variables, named)
+        return bound
+
+    @property
+    def arguments(self) -> Mapping[str, str]:
+        if self._arguments is None:
+            raise DeclarationError(f"{self.due_key.pattern} has variables: say which with at(...)")
+        return self._arguments
+
+    @property
+    def due(self) -> SortedSetRef[T]:
+        """The waiting members, as a key: for a script or transaction of the room's own."""
+        return self.due_key.at(**self.arguments)
+
+    @property
+    def dead(self) -> ListRef[DeadLetter]:
+        """The dead letters, newest right."""
+        return self.dead_key.at(**self.arguments)
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def schedule(
+        self, on: Valkey | Pipeline, member: T, at: float, *, when: When = When.REPLACE
+    ) -> Awaitable[bool]:
+        """Let a member be due at a time; says whether that changed anything. Also for a caller's transaction."""
+        command = ("ZADD", self.due.name(on.layout), *when.value, "CH", repr(float(at)), self._encoded(member))
+        return on.run(command, bool)
+
+    def schedule_many(self, on: Valkey | Pipeline, times: Mapping[T, float]) -> Awaitable[int]:
+        """Let several members be due, each at its time; says how many are new."""
+        return self.due.add_many(on, times)
+
+    def cancel(self, on: Valkey | Pipeline, *members: T) -> Awaitable[int]:
+        """Members wait no longer; says how many did. One that a worker has taken is not reached any more."""
+        return self.due.remove(on, *members)
+
+    def due_at(self, on: Valkey | Pipeline, member: T) -> Awaitable[float | None]:
+        """When a waiting member is due."""
+        return self.due.score(on, member)
+
+    def next_at(self, on: Valkey | Pipeline) -> Awaitable[float | None]:
+        """When the next member is due, None if none waits."""
+        command = ("ZRANGE", self.due.name(on.layout), 0, 0, "WITHSCORES")
+        return on.run(command, _first_score, repeat=True)
+
+    def size(self, on: Valkey | Pipeline) -> Awaitable[int]:
+        """How many wait; those in purgatory do not count."""
+        return self.due.size(on)
+
+    # -- working ----------------------------------------------------------------------------------------------------
+
+    def worker(self, name: str = "") -> DelayedWorker[T]:
+        """A worker by name, or the default worker: a single runner with the documented purgatory, never adopted."""
+        arguments, alive_ms = self.arguments, round(self._alive_seconds * 1000)
+        if not name:
+            return DelayedWorker("", self.due, self.purgatory_key.at(**arguments), self.dead, None, alive_ms)
+        named = {**arguments, "worker": name}
+        purgatory = self.worker_key.at(**named)
+        mark, workers = self.alive_key.at(**named), self.workers_key.at(**arguments)
+        liveness = Liveness(name, purgatory, mark, workers, self._alive_seconds)
+        return DelayedWorker(name, self.due, purgatory, self.dead, liveness, alive_ms)
+
+    def adopt(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[Adopted]:
+        """Let what dead workers hold wait again, due at its old time or ``not_before``, whichever is later.
+
+        A member that was scheduled again meanwhile keeps the earlier of both times. One atomic step.
+        """
+        arguments = self.arguments
+        names = (
+            *around(self.worker_key, "worker", arguments, on.layout),
+            *around(self.alive_key, "worker", arguments, on.layout),
+        )
+        return ADOPT(on, keys=[self.due, self.workers_key.at(**arguments)], args=(*names, float(not_before)),
+                     decode=lambda reply: Adopted(*reply))
+
+    def claim(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[DueTaken[T]]:
+        """Return due members and put them off to ``again_at`` in one step, without a purgatory.
+
+        Whoever is done with one cancels it; otherwise it is due again then.
+        """
+        return CLAIM(on, keys=[self.due], args=(now, float(again_at), most), decode=self._claimed)
+
+    def move_due(
+        self, on: ScriptRunner, to: ListRef[Any], most: int, *, now: float, limit: int | None = None
+    ) -> Awaitable[Moved]:
+        """Move due members, byte for byte, to the end of a list of the same tag, while it is shorter than ``limit``."""
+        return MOVE_DUE(
+            on, keys=[self.due, to], args=(now, most, -1 if limit is None else limit),
+            decode=lambda reply: Moved(reply[1], Stop(reply[0].decode())),
+        )
+
+    def _encoded(self, member: T) -> bytes:
+        return self.due_key.codec.encode(member)
+
+    def _claimed(self, reply: Reply) -> DueTaken[T]:
+        items, spoiled = due_items(self.due_key.codec, reply)
+        return DueTaken(items, False, spoiled)
+
+
+def _first_score(reply: Reply) -> float | None:
+    if not reply:
+        return None
+    return float(reply[0][1] if isinstance(reply[0], list | tuple) else reply[1])
+
+
+def _scripts(*verbs: str) -> tuple[str, ...]:
+    return tuple(f"delayed/{verb}.lua" for verb in verbs)

@@ -1,0 +1,172 @@
+"""One worker of a delayed set: takes what is due into a purgatory of its own and settles it."""
+
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import msgspec
+
+from keystead.engine import Pipeline, Script, Valkey
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import DeclarationError
+from keystead.keys import Codec, ListRef, Reply, SortedSetRef, Undecodable
+from keystead.patterns.worklist_items import DeadLetter, Spoiled, facts_of
+from keystead.patterns.worklist_liveness import Liveness
+
+T = TypeVar("T")
+
+
+def _script(verb: str) -> Script:
+    return Script("keystead.patterns", f"scripts/delayed/{verb}.lua")
+
+
+TAKE, TAKE_MORE, FINISH, RESCHEDULE = _script("take"), _script("take_more"), _script("finish"), _script("reschedule")
+BURY, RECOVER = _script("bury"), _script("recover")
+
+
+class Due(msgspec.Struct, Generic[T], frozen=True):
+    """One member: its value, the time it was due, and the bytes it is stored as."""
+
+    value: T
+    due_at: float
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DueTaken(Generic[T]):
+    """What one take gave, earliest first. ``recovered``: these lay in purgatory already, from before.
+
+    ``spoiled`` did not decode. Taken over a connection they already are dead letters; taken in a pipeline they still
+    lie in purgatory.
+    """
+
+    items: list[Due[T]]
+    recovered: bool = False
+    spoiled: tuple[Spoiled, ...] = ()
+
+    def __iter__(self) -> Iterator[Due[T]]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def values(self) -> list[T]:
+        return [item.value for item in self.items]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[T]):
+    """What became of members: how many were settled, and those that were no longer this worker's."""
+
+    count: int
+    lost: tuple[Due[T], ...] = ()
+
+
+class DelayedWorker(Generic[T]):
+    """Takes and settles. Give each task that works by itself a worker of its own name.
+
+    ``take`` returns what already lies in purgatory before it moves anything, so a worker that settles what it took
+    before it takes again loses nothing by a crash or a lost reply.
+    """
+
+    def __init__(
+        self, name: str, due: SortedSetRef[T], purgatory: SortedSetRef[T], dead: ListRef[DeadLetter],
+        liveness: Liveness | None, alive_ms: int,
+    ) -> None:
+        self.name = name
+        self.due, self.purgatory, self.dead = due, purgatory, dead
+        self._liveness = liveness
+        self._alive_ms = alive_ms
+        self._places = (due, purgatory, *((liveness.mark, liveness.workers) if liveness else ()))
+
+    def take(
+        self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True
+    ) -> Awaitable[DueTaken[T]]:
+        """Move up to ``most`` members due by ``now`` into purgatory, scores kept, and return them; or its leftovers.
+
+        One atomic step, which also counts as a sign of life: each member goes to exactly one worker. A lost reply is
+        asked for again, except with ``leftovers_first=False``, which is for taking more while holding some.
+        """
+        script = TAKE if leftovers_first else TAKE_MORE
+        taking: Awaitable[DueTaken[T]] = script(
+            on, keys=self._places, args=(now, most, self.name, self._alive_ms), decode=self._taken
+        )
+        return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
+
+    def finish(self, on: ScriptRunner, items: Iterable[Due[T]]) -> Awaitable[Settled[T]]:
+        """Remove exactly these from purgatory, in one step; also inside a caller's transaction with the result."""
+        given = tuple(items)
+        return FINISH(on, keys=(self.purgatory,), args=[item.raw for item in given],
+                      decode=lambda missing: _settled(given, missing))
+
+    def reschedule(self, on: ScriptRunner, items: Sequence[tuple[Due[T], float]]) -> Awaitable[Settled[T]]:
+        """Return members from purgatory to the waiting ones, each due at its new time; in one step."""
+        given = tuple(item for item, _ in items)
+        pairs = [part for item, at in items for part in (repr(float(at)), item.raw)]
+        return RESCHEDULE(on, keys=(self.purgatory, self.due), args=pairs,
+                          decode=lambda missing: _settled(given, missing))
+
+    def bury(self, on: ScriptRunner, items: Iterable[Due[T] | Spoiled], *, error: str, now: float) -> Awaitable[int]:
+        """Move members to the dead letters; says how many were ours. Spoiled ones add their own reason."""
+        pairs: list[bytes | str] = []
+        for item in items:
+            pairs += (item.raw, facts_of(item.reason if isinstance(item, Spoiled) else error, now))
+        return BURY(on, keys=(self.purgatory, self.dead), args=pairs)
+
+    def held(self, on: Valkey | Pipeline, first: int = 0, last: int = -1) -> Awaitable[list[tuple[T, float]]]:
+        """What lies in purgatory, by rank."""
+        return self.purgatory.range(on, first, last)
+
+    def recover(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[int]:
+        """Return what an earlier worker of this name left to the waiting members; says how many.
+
+        ``not_before`` puts them off, so that a member that kills its worker does not do so without pause.
+        """
+        return RECOVER(on, keys=(self.purgatory, self.due), args=(float(not_before),))
+
+    def beat(self, on: Valkey | Pipeline) -> Awaitable[None]:
+        """A sign of life: until it expires, nobody adopts what this worker holds."""
+        return self._living().beat(on)
+
+    def leave(self, on: ScriptRunner) -> Awaitable[bool]:
+        """End the sign of life, so that what is left can be adopted at once; says whether anything is."""
+        return self._living().leave(on)
+
+    def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
+        """Give signs of life while the block runs, and leave at its end."""
+        return self._living().alive(valkey)
+
+    def _living(self) -> Liveness:
+        if self._liveness is None:
+            raise DeclarationError("the default worker gives no signs of life; give the worker a name")
+        return self._liveness
+
+    def _taken(self, reply: Reply) -> DueTaken[T]:
+        items, spoiled = due_items(self.due.codec, reply[1])
+        return DueTaken(items, bool(reply[0]), spoiled)
+
+    async def _without_spoiled(
+        self, on: ScriptRunner, taking: Awaitable[DueTaken[T]], now: float
+    ) -> DueTaken[T]:
+        taken = await taking
+        if taken.spoiled:
+            await self.bury(on, taken.spoiled, error="", now=now)
+        return taken
+
+
+def due_items(codec: Codec[T], pairs: Sequence[bytes]) -> tuple[list[Due[T]], tuple[Spoiled, ...]]:
+    """Members and scores as a script gives them; members that do not decode are told apart."""
+    items: list[Due[T]] = []
+    spoiled: list[Spoiled] = []
+    for raw, score in zip(pairs[::2], pairs[1::2], strict=True):
+        try:
+            items.append(Due(codec.decode(raw), float(score), raw))
+        except Undecodable as error:
+            spoiled.append(Spoiled(raw, f"does not decode: {error.reason}"))
+    return items, tuple(spoiled)
+
+
+def _settled(given: tuple[Due[T], ...], missing: list[int]) -> Settled[T]:
+    return Settled(len(given) - len(missing), tuple(given[place - 1] for place in missing))
