@@ -97,7 +97,7 @@ class Script:
             self._check_count("keys", len(keys), len(wanted), self.header.more_keys)
             wanted = (*wanted, *wanted[-1:] * (len(keys) - len(wanted)))
         names: list[bytes | str] = []
-        for kind, key in zip(wanted, keys, strict=False):
+        for kind, key in zip(wanted, keys):  # noqa: B905 - lengths were checked, and it is hot
             if not isinstance(key, Reference):
                 names.append(key)
                 continue
@@ -126,14 +126,22 @@ class Script:
         if len(args) != len(wanted):
             self._check_count("arguments", len(args), len(wanted), self.header.more_arguments)
             wanted = (*wanted, *wanted[-1:] * (len(args) - len(wanted)))
-        for place, (value, (allowed, least, most)) in enumerate(zip(args, wanted, strict=False)):
+        for value, (allowed, least, most) in zip(args, wanted):  # noqa: B905 - lengths were checked, and it is hot
             if value.__class__ not in allowed or (most is not None and not least <= value <= most):  # type: ignore[operator]
-                slot = self.header.arguments[min(place, len(self.header.arguments) - 1)]
-                raise DeclarationError(
-                    f"{self}: argument {slot.name} must be {slot.kind}"
-                    + (f" from {slot.least:.15g} to {slot.most:.15g}" if slot.most is not None else "")
-                    + f", got {_shown(value)}"
-                )
+                self._refuse_argument(args)
+
+    def _refuse_argument(self, args: Sequence[Argument]) -> None:
+        """Say which argument is wrong and what it must be."""
+        for place, value in enumerate(args):
+            slot = self.header.arguments[min(place, len(self.header.arguments) - 1)]
+            bounded = slot.least is not None and slot.most is not None
+            if type(value) in _ALLOWED[slot.kind] and not (bounded and not slot.least <= value <= slot.most):  # type: ignore[operator]
+                continue
+            raise DeclarationError(
+                f"{self}: argument {slot.name} must be {slot.kind}"
+                + (f" from {slot.least:.15g} to {slot.most:.15g}" if bounded else "")
+                + f", got {_shown(value)}"
+            )
 
     def _check_count(self, what: str, given: int, wanted: int, open_end: bool) -> None:
         if given == wanted or (open_end and given >= wanted - 1):
