@@ -32,7 +32,7 @@ async def test_calls_of_one_turn_leave_as_two_commands(valkey: Valkey) -> None:
     gathering = Gathering(COUNT, answers_each=2)
     await asked(gathering, valkey, 0, 0)
     before = valkey.commands_sent
-    await asyncio.gather(*(asked(gathering, valkey, 0, name) for name in range(100)))
+    await asyncio.gather(*(asked(gathering, valkey, 0, name) for name in range(MOST_TOGETHER + 1)))
     assert valkey.commands_sent - before == 2
 
 
