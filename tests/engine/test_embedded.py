@@ -113,9 +113,9 @@ async def test_killed_server_is_restarted_with_its_data(directory: Path) -> None
     assert counts.value("embedded_restarts") - before == 3
 
 
-@pytest.mark.parametrize("fsync", ["always", "everysec"])
-async def test_no_acknowledged_write_is_lost_when_the_server_is_killed(directory: Path, fsync: str) -> None:
-    async with EmbeddedServer.start(directory, EmbeddedSettings(fsync=fsync)) as server:
+async def test_no_acknowledged_write_is_lost_when_the_server_is_killed(directory: Path) -> None:
+    # With everysec the server may answer while its write still waits for the disk, so only "always" promises this.
+    async with EmbeddedServer.start(directory, EmbeddedSettings(fsync="always")) as server:
         valkey = await connect(server.url)
         acknowledged: set[int] = set()
         unsure = 0
