@@ -1,0 +1,50 @@
+"""Buffers while the processes that store rows are killed without warning: each row is counted in a real SQLite file."""
+
+import asyncio
+import random
+import sys
+from asyncio.subprocess import PIPE, Process, create_subprocess_exec
+from collections import Counter
+from pathlib import Path
+
+from keystead.engine import Valkey
+from keystead.testing.server import LocalServer
+
+from .buffer_writer import ROWS, opened
+
+PROJECT = Path(__file__).parents[2]
+
+
+async def start(url: str, path: Path) -> Process:
+    process = await create_subprocess_exec(
+        sys.executable, "-m", "tests.faults.buffer_writer", url, str(path), cwd=PROJECT, stdout=PIPE
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        assert await process.stdout.readline() == b"ready\n"
+    return process
+
+
+async def test_killed_writers_store_every_row_exactly_once(
+    valkey: Valkey, valkey_server: LocalServer, tmp_path: Path
+) -> None:
+    rng, path, total = random.Random(3), tmp_path / "rows.sqlite", 0
+    sql = opened(str(path))
+    writers = [await start(valkey_server.url, path) for _ in range(2)]
+    try:
+        async with asyncio.timeout(60):
+            for kills in range(6):
+                await ROWS.push(valkey, *range(total, total + 500))
+                total += 500
+                await asyncio.sleep(rng.uniform(0.0, 0.05))
+                writers[kills % 2].kill()
+                await writers[kills % 2].wait()
+                writers[kills % 2] = await start(valkey_server.url, path)
+            while await ROWS.length(valkey) or await ROWS.purgatory.exists(valkey):
+                await asyncio.sleep(0.02)
+    finally:
+        for writer in writers:
+            writer.kill()
+            await writer.wait()
+    assert Counter(number for (number,) in sql.execute("SELECT number FROM rows")) == Counter(range(total))
+    sql.close()
