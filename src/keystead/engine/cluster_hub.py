@@ -1,6 +1,7 @@
 """Publish and subscribe on a cluster: shard channels are listened to where their slot lives, and move with it."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -32,6 +33,7 @@ class ClusterHub:
         # Shard channels that lost their node and found no other yet: since when, and who listens.
         self._adrift: dict[bytes, tuple[float, set[Listener]]] = {}
         self._interrupted: set[Listener] = set()  # to be told of one gap when all their channels are back
+        self._lost_at = math.inf  # since when the first of them may have missed messages
         self._stale = False
         self._closed = False
         self._moving: asyncio.Task[None] | None = None
@@ -56,7 +58,8 @@ class ClusterHub:
         now = asyncio.get_running_loop().time()
         hubs = [hub for hub in (self._plain, *self._by_node.values()) if hub.listeners]
         adrift = [now - since for since, _ in self._adrift.values()]
-        return max((*(hub.silent_seconds for hub in hubs), *adrift), default=0.0)
+        untold = [now - self._lost_at] if self._interrupted else []
+        return max((*(hub.silent_seconds for hub in hubs), *adrift, *untold), default=0.0)
 
     @property
     def listeners(self) -> int:
@@ -142,7 +145,10 @@ class ClusterHub:
         self._on_change()
 
     def _set_adrift(self, hub: Hub, name: bytes) -> None:
-        since, group = self._adrift.get(name, (asyncio.get_running_loop().time(), set()))
+        # A node is found dead some time after it was last heard, and that is when messages began to be missed.
+        lost_at = asyncio.get_running_loop().time() - hub.silent_seconds
+        since, group = self._adrift.get(name, (lost_at, set()))
+        self._lost_at = min(self._lost_at, since)
         group |= hub.release(name)
         self._adrift[name] = since, group
         self._interrupted |= group
@@ -171,6 +177,8 @@ class ClusterHub:
             for listener in self._interrupted - waiting:
                 listener.note_gap()
             self._interrupted &= waiting
+            if not self._interrupted:
+                self._lost_at = math.inf
             if self._adrift:
                 await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -83,12 +83,16 @@ class Hub:
         self._on_moved = on_moved
         self._opened_before = False
         self._heard_at: float | None = None
+        # While a new connection subscribes, what counts is when the old one was last heard: messages are being missed.
+        self._settled = False
+        self._heard_before: float | None = None
         self._ping: asyncio.TimerHandle | None = None
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago the server was last heard on this connection. A cache that trusts pushes watches this."""
-        return math.inf if self._heard_at is None else asyncio.get_running_loop().time() - self._heard_at
+        """How long ago the server was last heard with every subscription in place; a cache that trusts pushes asks."""
+        heard_at = self._heard_at if self._settled else self._heard_before
+        return math.inf if heard_at is None else asyncio.get_running_loop().time() - heard_at
 
     @property
     def listeners(self) -> int:
@@ -202,6 +206,8 @@ class Hub:
     async def _on_open(self, connection: Connection) -> None:
         """Subscribe to everything that is listened to, before the connection counts as ready."""
         self._connection = connection
+        if self._settled:
+            self._settled, self._heard_before = False, self._heard_at
         self._heard_at = asyncio.get_running_loop().time()
         self._asked.clear()
         self._giving_up.clear()
@@ -220,7 +226,7 @@ class Hub:
         if self._opened_before:
             for listener in self.all():
                 listener.note_gap()
-        self._opened_before = True
+        self._opened_before = self._settled = True
         self._plan_ping(connection)
 
     def _refused(self, subscription: Subscription, error: redis.exceptions.ResponseError) -> None:
