@@ -1,0 +1,274 @@
+"""Statistics by day: a hash of counts for each day, a hash of values for each event that has a breakdown.
+
+::
+
+    EVENTS = DailyFamily(SMS, "sms_events", counts=("found",), breakdowns={"failed": "status"}, held_days=2,
+                         zone="America/Los_Angeles", table="sms_event_stats")
+    await EVENTS.tally().incr("found", at=now).incr("failed", "undelivered", at=now).store(valkey)
+
+declares ``stats:sms_events:daily:{unix_date}``, ``...:extra:{event}``, ``stats:sms_events:daily:earliest``, and what
+rotation needs: the first two with ``:rotating``, ``stats:sms_events:daily:rotation``, ``stats:sms_events:daily:late``.
+"""
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Unpack
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from keystead import dates
+from keystead.dates import UnixDate
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import DeclarationError
+from keystead.keys import (
+    Executor,
+    IntegerKey,
+    KeyReference,
+    Keyspace,
+    Layout,
+    ListKey,
+    MapKey,
+    MapRef,
+    OneOf,
+    RecordKey,
+    Reply,
+)
+from keystead.keys.keyspace import Facts
+from keystead.patterns.daily_tally import Collector, Stored, Tally
+from keystead.patterns.facts import passed_on
+from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
+
+CANONICAL: Final = None  # the zone of a family whose callers name the calendar day themselves
+OTHER: Final = "other"
+MOST_BREAKDOWN_FIELDS: Final = 1000
+_DAYS_REMEMBERED = 8
+_LONGEST_BREAKDOWN = 200
+
+
+class LateCount(msgspec.Struct, frozen=True):
+    """A count that came after its day was rotated. ``id`` is its own, so that it is applied once."""
+
+    id: str
+    unix_date: int
+    event: str
+    amount: int
+    breakdown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A late count as it lies in its list."""
+
+    count: LateCount
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was counted on one day; every declared event is there. ``rotating`` days are on their way to SQL."""
+
+    unix_date: UnixDate
+    counts: Mapping[str, int]
+    breakdowns: Mapping[str, Mapping[str, int]]
+    rotating: bool = False
+
+    def inconsistencies(self) -> list[str]:
+        """Events whose count is not the sum of their breakdown; there are none unless someone wrote around us."""
+        return [event for event, fields in self.breakdowns.items() if self.counts[event] != sum(fields.values())]
+
+
+class DailyFamily:
+    """Counts by day that belong together. ``counts`` have no breakdown, ``breakdowns`` say what theirs is.
+
+    ``zone`` decides which day an instant falls on; a ``CANONICAL`` family is told the day. ``held_days``, ``table`` and
+    ``channel`` are for whoever rotates and shows them: today and ``held_days - 1`` days before stay here.
+    """
+
+    def __init__(
+        self, keyspace: Keyspace, name: str, *, counts: Sequence[str] = (), breakdowns: Mapping[str, str] | None = None,
+        held_days: int, zone: str | None, table: str | None = None, channel: str | None = None,
+        prefix: str | None = None, most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[Facts],
+    ) -> None:
+        self.name = name
+        self.plain = tuple(counts)
+        self.breakdowns = dict(breakdowns or {})
+        self.events = (*self.plain, *self.breakdowns)
+        self.held_days, self.table, self.channel = held_days, table, channel
+        self.zone = None if zone is None else ZoneInfo(zone)
+        self.most_breakdown_fields = most_breakdown_fields
+        self.prefix = f"stats:{name}" if prefix is None else prefix
+        self._check()
+        self._plain_events = frozenset(self.plain)
+        self._declare(keyspace, facts)
+        self._names: dict[tuple[int, Layout], tuple[bytes, dict[str, bytes]]] = {}
+        self._fixed: dict[Layout, tuple[bytes, bytes, bytes]] = {}
+        self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
+
+    def _declare(self, keyspace: Keyspace, facts: Facts) -> None:
+        day, scripts = f"{self.prefix}:daily", ("daily/store.lua", *SCRIPTS)
+        self.earliest_key = IntegerKey(
+            keyspace, f"{day}:earliest", **passed_on(facts, "first day that may still be here", scripts)
+        )
+        self.state_key = RecordKey(
+            keyspace, f"{day}:rotation", RotationState, **passed_on(facts, "how far days were rotated", scripts)
+        )
+        self.late_key = ListKey(
+            keyspace, f"{day}:late", LateCount, **passed_on(facts, "counts for days that were rotated", scripts)
+        )
+        self.day_keys: list[MapKey[int]] = []
+        self.extra_keys: list[MapKey[int]] = []
+        for ending, addition in (("", ""), (":rotating", "put aside while it is rotated")):
+            said = passed_on(facts, addition, scripts)
+            self.day_keys.append(MapKey(keyspace, f"{day}:{{unix_date}}{ending}", int, fields=self.events, **said))
+            if self.breakdowns:
+                said = passed_on(said, "one event by value", scripts)
+                said["kinds"] = {"event": OneOf(*self.breakdowns)}
+                self.extra_keys.append(MapKey(keyspace, f"{day}:{{unix_date}}:extra:{{event}}{ending}", int, **said))
+
+    # -- counting ---------------------------------------------------------------------------------------------------
+
+    def tally(self) -> Tally:
+        """An empty tally, to be filled and stored."""
+        return Tally(self)
+
+    def incr(
+        self, on: ScriptRunner, event: str, breakdown: str | None = None, amount: int = 1, *, at: float | None = None,
+        unix_date: int | None = None,
+    ) -> Awaitable[Stored]:
+        """Count one event; see ``Tally.incr`` and ``Tally.store``."""
+        return self.tally().incr(event, breakdown, amount, at=at, unix_date=unix_date).store(on)
+
+    def collector(self, on: ScriptRunner) -> Collector:
+        """Stores the tallies of many tasks together."""
+        return Collector(self, on)
+
+    def day_of(self, at: float) -> UnixDate:
+        """The day that the instant falls on in the family's zone."""
+        if self.zone is None:
+            raise DeclarationError(f"{self.name} counts canonical days: give unix_date, not an instant")
+        return dates.unix_date(at, self.zone)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def earliest(self, on: Executor) -> Awaitable[int | None]:
+        """The first day that may still be here; days before it are in SQL. None if nothing was ever counted."""
+        return self.earliest_key.at().get(on)
+
+    def read(self, on: Executor, day: int) -> Awaitable[Day]:
+        """One day, counted to the moment, whether or not its rotation is under way. One atomic step."""
+        return on.run_block(self._reads([day], on.layout), lambda replies: self._day(day, replies), repeat=True)
+
+    def read_range(self, on: Executor, first: int, last: int) -> Awaitable[list[Day]]:
+        """The days from ``first`` to ``last``, both included, as of one moment; days without counts are all zero."""
+        days = range(first, last + 1)
+        if not 1 <= len(days) <= 366:
+            raise DeclarationError(f"{self.name}: a range has one to 366 days, got {first} to {last}")
+        each = len(self._reads([first], on.layout))
+        return on.run_block(
+            self._reads(days, on.layout),
+            lambda replies: [self._day(day, replies[n * each : n * each + each]) for n, day in enumerate(days)],
+            repeat=True,
+        )
+
+    def _references(self, day: int) -> list[MapRef[int]]:
+        """The day's counts and breakdowns, then the same put aside."""
+        found = []
+        for place, key in enumerate(self.day_keys):
+            found.append(key.at(day))
+            found += [self.extra_keys[place].at(day, event) for event in self.breakdowns]
+        return found
+
+    def _reads(self, days: Sequence[int], layout: Layout) -> list[tuple[str, bytes]]:
+        return [("HGETALL", reference.name(layout)) for day in days for reference in self._references(day)]
+
+    def _day(self, day: int, replies: Sequence[Reply]) -> Day:
+        counts = dict.fromkeys(self.events, 0)
+        breakdowns: dict[str, dict[str, int]] = {event: {} for event in self.breakdowns}
+        places = [None, *self.breakdowns] * 2
+        rotating = any(replies[len(replies) // 2 :])
+        for event, reference, reply in zip(places, self._references(day), replies, strict=True):
+            target = counts if event is None else breakdowns[event]
+            for field, amount in reference._values(reply).items():
+                target[field] = target.get(field, 0) + amount
+        return Day(UnixDate(day), counts, breakdowns, rotating)
+
+    # -- rotation ---------------------------------------------------------------------------------------------------
+
+    def begin_rotation(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[str | None]:
+        """Put the earliest day aside and return the id of its rotation; from now on counts for it are late.
+
+        If the rotation of this day was begun before and not ended, that one's id is returned: go on with it. None when
+        the day is not the earliest, or the rotation of another day is under way. One atomic step, safe to repeat.
+        """
+        references = self._references(day)
+        half = len(references) // 2
+        return self.rotation.begin(on, day, rotation_id, list(zip(references[:half], references[half:], strict=True)))
+
+    def end_rotation(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[bool]:
+        """Forget the day that was put aside, once it is stored; says whether this rotation was under way."""
+        references: list[KeyReference] = list(self._references(day))
+        return self.rotation.end(on, day, rotation_id, references[len(references) // 2 :])
+
+    def rotation_state(self, on: Executor) -> Awaitable[RotationState | None]:
+        """How far days were rotated, and what is under way."""
+        return self.rotation.state(on)
+
+    def late(self, on: Executor, most: int = 1000) -> Awaitable[list[Late]]:
+        """The oldest late counts. They stay until ``finish_late``."""
+        key = self.late_key.at()
+        codec = self.late_key.codec
+        return on.run(
+            ("LRANGE", key.name(on.layout), 0, most - 1),
+            lambda reply: [Late(codec.decode(raw), raw) for raw in reply], repeat=True,
+        )
+
+    def finish_late(self, on: Executor, done: Sequence[Late]) -> Awaitable[int]:
+        """Remove exactly these late counts, after they were stored; says how many were still there."""
+        key = self.late_key.at().name(on.layout)
+        return on.run_block([("LREM", key, 1, each.raw) for each in done], sum)
+
+    # -- checks -----------------------------------------------------------------------------------------------------
+
+    def check_event(self, event: str, breakdown: str | None) -> None:
+        """Refuse an event that is not declared, or one with a breakdown missing or too many."""
+        if event in self._plain_events:
+            if breakdown is not None:
+                raise DeclarationError(f"{self.name}: {event} is declared without a breakdown")
+        elif event not in self.breakdowns:
+            raise DeclarationError(f"{self.name}: there is no event {event[:60]!r}; declared: {', '.join(self.events)}")
+        elif not breakdown:
+            raise DeclarationError(f"{self.name}: {event} needs its breakdown, the {self.breakdowns[event]}")
+        elif len(breakdown) > _LONGEST_BREAKDOWN:
+            raise DeclarationError(f"{self.name}: a breakdown of {event} has more than {_LONGEST_BREAKDOWN} characters")
+
+    def check_day(self, unix_date: int | None, at: float | None) -> int:
+        if unix_date is None or at is not None:
+            raise DeclarationError(f"{self.name}: say when: at= an instant, or unix_date= a day, and not both")
+        return unix_date
+
+    def _check(self) -> None:
+        if len(set(self.events)) < len(self.events) or not self.events:
+            raise DeclarationError(f"{self.name}: a family needs events, each once, among counts and breakdowns")
+        if self.held_days < 1 or not 1 <= self.most_breakdown_fields <= 1_000_000:
+            raise DeclarationError(f"{self.name}: held_days and most_breakdown_fields must be at least 1")
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def fixed_names(self, layout: Layout) -> tuple[bytes, bytes, bytes]:
+        """The physical names of earliest, rotation and late."""
+        known = self._fixed.get(layout)
+        if known is None:
+            keys = (self.earliest_key.at(), self.state_key.at(), self.late_key.at())
+            known = self._fixed[layout] = (keys[0].name(layout), keys[1].name(layout), keys[2].name(layout))
+        return known
+
+    def day_names(self, day: int, layout: Layout) -> tuple[bytes, dict[str, bytes]]:
+        """The physical names of a day's counts, and of its breakdowns by event."""
+        known = self._names.get((day, layout))
+        if known is None:
+            if len(self._names) >= _DAYS_REMEMBERED:
+                self._names.clear()
+            extra = {event: self.extra_keys[0].at(day, event).name(layout) for event in self.breakdowns}
+            known = self._names[day, layout] = self.day_keys[0].at(day).name(layout), extra
+        return known
