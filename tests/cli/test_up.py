@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -166,3 +167,28 @@ def test_banner_has_the_link_in_one_piece(tmp_path):
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+def test_token_opens_metrics_and_nothing_else(tmp_path: Path) -> None:
+    with running(tmp_path) as up:
+        made = keystead("token", "prometheus", "--scope", "metrics", cwd=tmp_path)
+        assert made.code == 0, made.err
+
+        def asked(path: str) -> int:
+            request = urllib.request.Request(up.url + path, headers={"Authorization": f"Bearer {made.out.strip()}"})
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    return answer.status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        assert asked("/metrics") == 200
+        assert asked("/api/1/keys") == 403
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(("--scope", "everything"), "there is no scope 'everything'"), (("--scope", "keys", "--days", "0"), "above 0")],
+)
+def test_token_for_nothing_known_is_refused(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+    assert says in keystead("token", "prometheus", *arguments, cwd=tmp_path).refused()

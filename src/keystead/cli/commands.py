@@ -48,6 +48,7 @@ def start(
 
 program.command("up")(up.up)
 program.command("login-link")(up.login_link)
+program.command("token")(up.token)
 keys.command("list")(inventory.list_keys)
 keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)

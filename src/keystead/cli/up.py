@@ -1,4 +1,4 @@
-"""``keystead up`` and ``keystead login-link``."""
+"""``keystead up``, and the ways in: ``keystead login-link`` and ``keystead token``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -122,6 +122,29 @@ def login_link(context: typer.Context, data: DataOption = None) -> None:
     from keystead.web import login_link as new_link
 
     emit(new_link(App(settings)) + "\n")
+
+
+def token(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The program that will hold it, such as prometheus.")],
+    scope: Annotated[
+        list[str], typer.Option(help="What it may read: metrics, keys or blocks. Give it once for each.")
+    ],
+    days: Annotated[float, typer.Option(metavar="DAYS", help="How long it works.")] = 30,
+    data: DataOption = None,
+) -> None:
+    """Print a bearer token for a program, such as the one that reads /metrics.
+
+    Send it as `Authorization: Bearer TOKEN`. It cannot be taken back; it ends after its days.
+    """
+    if not 0 < days <= 3650:
+        raise Invalid(f"a token works for a while: --days takes a number above 0 and up to 3650, not {days:g}")
+    settings = run_settings(context, valkey_url=_server(data, None))
+    _require_server_extra(False)
+    from keystead.app import App
+    from keystead.web import program_token
+
+    emit(program_token(App(settings), name, tuple(scope), lasts_seconds=days * 86400) + "\n")
 
 
 def _server(data: Path | None, url: str | None) -> str | None:
