@@ -9,7 +9,10 @@ from keystead.keys import Keyspace
 from keystead.patterns.buffer import Buffer
 
 ROWS = Buffer(Keyspace("faults", tag="f"), "rows", int, purpose="a test")
-TABLES = ("CREATE TABLE IF NOT EXISTS rows (number INTEGER)", "CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY)")
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS rows (number INTEGER)",
+    "CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY)",
+)
 
 
 def opened(path: str) -> sqlite3.Connection:

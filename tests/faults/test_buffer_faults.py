@@ -33,9 +33,9 @@ async def test_killed_writers_store_every_row_exactly_once(
     writers = [await start(valkey_server.url, path) for _ in range(2)]
     try:
         async with asyncio.timeout(60):
-            for kills in range(6):
-                await ROWS.push(valkey, *range(total, total + 500))
-                total += 500
+            for kills in range(4):
+                await ROWS.push(valkey, *range(total, total + 300))
+                total += 300
                 await asyncio.sleep(rng.uniform(0.0, 0.05))
                 writers[kills % 2].kill()
                 await writers[kills % 2].wait()

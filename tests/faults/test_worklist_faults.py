@@ -66,7 +66,9 @@ async def test_killed_workers_lose_nothing_and_finish_nothing_twice(
     assert len(tries) == total and sum(tries.values()) <= total + kills
 
 
-async def test_single_worker_that_returns_under_its_name_keeps_the_order(valkey: Valkey, valkey_server: LocalServer) -> None:
+async def test_single_worker_that_returns_under_its_name_keeps_the_order(
+    valkey: Valkey, valkey_server: LocalServer
+) -> None:
     total, rng = 400, random.Random(11)
     await NUMBERS.push(valkey, *range(total))
     worker = await start(valkey_server.url, "only", 20)
