@@ -1,5 +1,6 @@
 """Reusable behaviours over declared keys. A pattern knows no room and no meaning."""
 
+from keystead.patterns.breaker import Breaker, BreakerOpen, BreakerState, FailMode, Failures, FailureShare, Permit
 from keystead.patterns.cache import Cache, CacheAt
 from keystead.patterns.cache_disk import DiskTier
 from keystead.patterns.cache_flight import Loaded
@@ -20,9 +21,13 @@ from keystead.patterns.lock_fence import Fenced
 from keystead.patterns.lock_leased import LeasedLock, LeaseHolder, LockLease
 from keystead.patterns.lock_plain import PlainHold, PlainLock
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartLock, SmartRelease, new_lock_id
+from keystead.patterns.revocation import Revocation, Taken, Use
 from keystead.patterns.rotation import RotationState
 
 __all__ = [
+    "Breaker",
+    "BreakerOpen",
+    "BreakerState",
     "CANONICAL",
     "Cache",
     "CacheAt",
@@ -39,6 +44,9 @@ __all__ = [
     "Decision",
     "DiskTier",
     "DistinctValues",
+    "FailMode",
+    "FailureShare",
+    "Failures",
     "Fenced",
     "FixedWindow",
     "Gcra",
@@ -57,6 +65,7 @@ __all__ = [
     "LockLease",
     "LockLost",
     "MonthlyCounter",
+    "Permit",
     "PlainHold",
     "PlainLock",
     "ProcessTier",
@@ -64,6 +73,7 @@ __all__ = [
     "PushCodec",
     "Renewal",
     "RestartingWindow",
+    "Revocation",
     "RotationState",
     "SlidingList",
     "SlidingLog",
@@ -72,8 +82,10 @@ __all__ = [
     "SmartRelease",
     "SpacedSlots",
     "Stored",
+    "Taken",
     "Tally",
     "Term",
+    "Use",
     "WhenAway",
     "check_all",
     "new_lock_id",

@@ -40,6 +40,7 @@ from keystead.keys import (
     Value,
 )
 from keystead.patterns.derived import around
+from keystead.patterns.gathering import is_client
 from keystead.patterns.lock import MARGIN, Holding, LockHeld, RoomFacts, Runner, saying
 from keystead.patterns.lock_fence import Fenced
 
@@ -174,7 +175,7 @@ class LeasedLockAt:
 
         May be repeated: after a lost reply, false may also mean that the first try freed it.
         """
-        if lease.value is not None and isinstance(on, Valkey) and _has_compare_and_delete(on):
+        if lease.value is not None and is_client(on) and _has_compare_and_delete(on):
             return self._release_quickly(on, lease, now)
         return self._release(on, lease.me, now)
 
