@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Registry
-from keystead.patterns.buffer import Batch, Buffer
+from keystead.patterns.buffer import Buffer, BufferBatch
 from keystead.testing.server import LocalServer
 
 from .crash import Died, crash_points
@@ -42,7 +42,7 @@ class Table:
         self.sql.execute("CREATE TABLE IF NOT EXISTS rows (uid TEXT)")
         self.sql.execute("CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY)")
 
-    def store(self, batch: Batch, die: Callable[[], None] = lambda: None) -> bool:
+    def store(self, batch: BufferBatch, die: Callable[[], None] = lambda: None) -> bool:
         try:
             self.sql.execute("BEGIN IMMEDIATE")
             die()
@@ -233,7 +233,7 @@ async def play(url: str, flush, distinct: bool, moves) -> None:
     table = Table()
     rows = SEEN if distinct else Buffer(Keyspace("model", tag="m"), "model", str, purpose="a test")
     pushed: Counter[str] = Counter()
-    minds: list[Batch | None] = [None] * 3
+    minds: list[BufferBatch | None] = [None] * 3
     stored: set[str] = set()
     try:
         for kind, *given in (("push", list("abcabca")), *moves):

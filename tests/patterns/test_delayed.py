@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, ListKey, Registry
-from keystead.patterns.delayed import DelayedSet, Stop, When
+from keystead.patterns.delayed import DelayedSet, MoveStop, When
 from keystead.testing.server import LocalServer
 
 from .crash import crash_points
@@ -119,13 +119,13 @@ async def test_claimed_members_are_due_again_later(server: Valkey) -> None:
 @pytest.mark.parametrize(
     ("waiting", "there", "most", "limit", "stop", "count"),
     [
-        ({}, 0, 5, None, Stop.EMPTY, 0),
-        ({"a": 1, "b": 2}, 0, 5, None, Stop.EMPTY, 2),
-        ({"a": 1, "b": 2, "c": 3}, 0, 2, None, Stop.COUNT, 2),
-        ({"a": 1, "b": 2, "c": 99}, 0, 5, None, Stop.NOT_DUE, 2),
-        ({"a": 1, "b": 2, "c": 3}, 2, 5, 4, Stop.BACKPRESSURE, 2),
-        ({"a": 1}, 4, 5, 4, Stop.BACKPRESSURE, 0),
-        ({"a": 1, "b": 99}, 0, 5, 4, Stop.NOT_DUE, 1),
+        ({}, 0, 5, None, MoveStop.EMPTY, 0),
+        ({"a": 1, "b": 2}, 0, 5, None, MoveStop.EMPTY, 2),
+        ({"a": 1, "b": 2, "c": 3}, 0, 2, None, MoveStop.COUNT, 2),
+        ({"a": 1, "b": 2, "c": 99}, 0, 5, None, MoveStop.NOT_DUE, 2),
+        ({"a": 1, "b": 2, "c": 3}, 2, 5, 4, MoveStop.BACKPRESSURE, 2),
+        ({"a": 1}, 4, 5, 4, MoveStop.BACKPRESSURE, 0),
+        ({"a": 1, "b": 99}, 0, 5, 4, MoveStop.NOT_DUE, 1),
     ],
 )
 async def test_due_members_move_to_a_list_until_a_reason_stops_them(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import Keyspace, ListKey, Personal, Registry
-from keystead.patterns.pending import Outcome, PendingIndex
+from keystead.patterns.pending import PendingIndex, PendingOutcome
 from keystead.testing.server import LocalServer
 
 from .crash import crash_points
@@ -63,10 +63,11 @@ async def test_pair_is_opened_read_and_removed_together(server: Valkey) -> None:
     entry = await PENDING.get(server, "SM1")
     assert (entry.member, entry.score, entry.record) == ("SM1", 900.5, Sms("a"))
     assert await PENDING.get(server, "SM2") is None
-    assert await PENDING.remove(server, "SM1", 0, push=[(JOBS.at(), b"job"), (RECOVERY.at(), b"SM1")]) is Outcome.DONE
+    push = [(JOBS.at(), b"job"), (RECOVERY.at(), b"SM1")]
+    assert await PENDING.remove(server, "SM1", 0, push=push) is PendingOutcome.DONE
     assert await JOBS.at().range(server) == [b"job"] and await RECOVERY.at().range(server) == [b"SM1"]
     assert await state(server) == {} and await PENDING.size(server) == 0
-    assert await PENDING.remove(server, "SM1", 0, push=[(JOBS.at(), b"job")]) is Outcome.ABSENT
+    assert await PENDING.remove(server, "SM1", 0, push=[(JOBS.at(), b"job")]) is PendingOutcome.ABSENT
     assert await JOBS.at().length(server) == 1
 
 
@@ -78,23 +79,23 @@ async def test_opening_again_replaces_the_whole_record(server: Valkey) -> None:
 
 async def test_change_is_refused_when_someone_was_faster(server: Valkey) -> None:
     await PENDING.open(server, "SM1", Sms("a", error_code="1"), 10)
-    assert await PENDING.update(server, "SM1", 0, status="sending", score=20) is Outcome.DONE
-    assert await PENDING.update(server, "SM1", 0, status="failed") is Outcome.CHANGED
-    assert await PENDING.remove(server, "SM1", 0) is Outcome.CHANGED
-    assert await PENDING.retry(server, "SM1", 0, push=[(RECOVERY.at(), b"SM1")]) is Outcome.CHANGED
+    assert await PENDING.update(server, "SM1", 0, status="sending", score=20) is PendingOutcome.DONE
+    assert await PENDING.update(server, "SM1", 0, status="failed") is PendingOutcome.CHANGED
+    assert await PENDING.remove(server, "SM1", 0) is PendingOutcome.CHANGED
+    assert await PENDING.retry(server, "SM1", 0, push=[(RECOVERY.at(), b"SM1")]) is PendingOutcome.CHANGED
     entry = await PENDING.get(server, "SM1")
     assert (entry.score, entry.record) == (20, Sms("a", "sending", "1", num_changes=1))
-    assert await PENDING.update(server, "SM1", 1, error_code=None) is Outcome.DONE
+    assert await PENDING.update(server, "SM1", 1, error_code=None) is PendingOutcome.DONE
     assert (await PENDING.get(server, "SM1")).record == Sms("a", "sending", num_changes=2)
-    assert await PENDING.retry(server, "SM1", 2, push=[(RECOVERY.at(), b"SM1")]) is Outcome.DONE
+    assert await PENDING.retry(server, "SM1", 2, push=[(RECOVERY.at(), b"SM1")]) is PendingOutcome.DONE
     assert await RECOVERY.at().range(server) == [b"SM1"]
-    assert await PENDING.remove(server, "SM1", None) is Outcome.DONE
+    assert await PENDING.remove(server, "SM1", None) is PendingOutcome.DONE
 
 
 async def test_of_many_who_saw_the_same_only_one_changes(server: Valkey) -> None:
     await PENDING.open(server, "SM1", Sms("a"), 10)
     outcomes = await asyncio.gather(*(PENDING.update(server, "SM1", 0, status=str(n)) for n in range(20)))
-    assert outcomes.count(Outcome.DONE) == 1 and outcomes.count(Outcome.CHANGED) == 19
+    assert outcomes.count(PendingOutcome.DONE) == 1 and outcomes.count(PendingOutcome.CHANGED) == 19
 
 
 async def test_stale_members_are_counted_and_put_off(server: Valkey) -> None:
@@ -132,7 +133,7 @@ async def test_broken_pair_counts_as_absent_and_is_removed(server: Valkey, how: 
         lambda: PENDING.retry(server, "SM1", 0, push=[(JOBS.at(), b"job")]),
     ):
         await broken()
-        assert await attempt() is Outcome.ABSENT
+        assert await attempt() is PendingOutcome.ABSENT
         assert await state(server) == {}
     await broken()
     assert await PENDING.get(server, "SM1") is None
@@ -213,7 +214,7 @@ async def test_records_without_a_change_count_are_guarded_by_presence(server: Va
     with pytest.raises(DeclarationError, match="no field that counts changes"):
         await links.remove(server, "abc", 0)
     assert [entry.member for entry in await links.take_stale(server, 5, now=9, again_at=20)] == ["abc"]
-    assert await links.remove(server, "abc", None) is Outcome.DONE
+    assert await links.remove(server, "abc", None) is PendingOutcome.DONE
     with pytest.raises(DeclarationError, match="has variables"):
         await LINKS.size(server)
 
@@ -314,18 +315,20 @@ class Both:
                     await valkey.run(("DEL", PENDING.record(member).name(valkey.layout)), int)
             return
         expected = (held.record.num_changes - rest[0]) if held else 0
-        should = Outcome.ABSENT if held is None else Outcome.DONE if rest[0] == 0 else Outcome.CHANGED
+        should = PendingOutcome.CHANGED if rest[0] else PendingOutcome.DONE
+        if held is None:
+            should = PendingOutcome.ABSENT
         self.broken.pop(member, None)
         if kind == "update":
             assert await PENDING.update(valkey, member, expected, error_code=rest[1]) is should
-            if should is Outcome.DONE:
+            if should is PendingOutcome.DONE:
                 held.record = msgspec.structs.replace(
                     held.record, error_code=rest[1], num_changes=held.record.num_changes + 1
                 )
         else:
             act = PENDING.remove if kind == "remove" else PENDING.retry
             assert await act(valkey, member, expected, push=[(JOBS.at(), member.encode())]) is should
-            if should is Outcome.DONE:
+            if should is PendingOutcome.DONE:
                 self.jobs.append(member.encode())
                 if kind == "remove":
                     del self.pairs[member]

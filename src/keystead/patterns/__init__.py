@@ -1,6 +1,7 @@
 """Reusable behaviours over declared keys. A pattern knows no room and no meaning."""
 
 from keystead.patterns.breaker import Breaker, BreakerOpen, BreakerState, FailMode, Failures, FailureShare, Permit
+from keystead.patterns.buffer import Buffer, BufferBatch
 from keystead.patterns.cache import Cache, CacheAt
 from keystead.patterns.cache_disk import DiskTier
 from keystead.patterns.cache_flight import Loaded
@@ -11,6 +12,8 @@ from keystead.patterns.counters import Counted, Counter, MonthlyCounter
 from keystead.patterns.daily import CANONICAL, DailyFamily, Day, Late, LateCount
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
+from keystead.patterns.delayed import AdoptedMembers, DelayedSet, MovedDue, MoveStop, When
+from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
 from keystead.patterns.leader import Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctValues, Renewal, SlidingList, SlidingLog
@@ -21,13 +24,22 @@ from keystead.patterns.lock_fence import Fenced
 from keystead.patterns.lock_leased import LeasedLock, LeaseHolder, LockLease
 from keystead.patterns.lock_plain import PlainHold, PlainLock
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartLock, SmartRelease, new_lock_id
+from keystead.patterns.outbox import Delivery, Inbox, Outbox, OutboxEntry, Relayed
+from keystead.patterns.pending import BrokenRecord, PendingEntries, PendingEntry, PendingIndex, PendingOutcome
 from keystead.patterns.revocation import Revocation, Taken, Use
 from keystead.patterns.rotation import RotationState
+from keystead.patterns.worklist import WorkList
+from keystead.patterns.worklist_items import DeadLetter, Item, PatternFacts, Spoiled, TakenItems
+from keystead.patterns.worklist_worker import Failed, Finished, Recovered, Worker
 
 __all__ = [
+    "AdoptedMembers",
     "Breaker",
     "BreakerOpen",
     "BreakerState",
+    "BrokenRecord",
+    "Buffer",
+    "BufferBatch",
     "CANONICAL",
     "Cache",
     "CacheAt",
@@ -41,16 +53,26 @@ __all__ = [
     "Day",
     "DayNumber",
     "DaySet",
+    "DeadLetter",
     "Decision",
+    "DelayedSet",
+    "DelayedWorker",
+    "Delivery",
     "DiskTier",
     "DistinctValues",
+    "DueItem",
+    "DueItems",
     "FailMode",
+    "Failed",
     "FailureShare",
     "Failures",
     "Fenced",
+    "Finished",
     "FixedWindow",
     "Gcra",
     "Holding",
+    "Inbox",
+    "Item",
     "LastUsedAt",
     "Late",
     "LateCount",
@@ -65,28 +87,45 @@ __all__ = [
     "LockLease",
     "LockLost",
     "MonthlyCounter",
+    "MoveStop",
+    "MovedDue",
+    "Outbox",
+    "OutboxEntry",
+    "PatternFacts",
+    "PendingEntries",
+    "PendingEntry",
+    "PendingIndex",
+    "PendingOutcome",
     "Permit",
     "PlainHold",
     "PlainLock",
     "ProcessTier",
     "Push",
     "PushCodec",
+    "Recovered",
+    "Relayed",
     "Renewal",
     "RestartingWindow",
     "Revocation",
     "RotationState",
+    "Settled",
     "SlidingList",
     "SlidingLog",
     "SmartAttempt",
     "SmartLock",
     "SmartRelease",
     "SpacedSlots",
+    "Spoiled",
     "Stored",
     "Taken",
+    "TakenItems",
     "Tally",
     "Term",
     "Use",
+    "When",
     "WhenAway",
+    "WorkList",
+    "Worker",
     "check_all",
     "new_lock_id",
     "seconds_of",

@@ -47,7 +47,7 @@ class BatchRecord(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(Generic[T]):
+class BufferBatch(Generic[T]):
     """Rows to store under one identifier.
 
     The store writes ``id`` in the same transaction as the rows, and nothing if it is there already. ``handed_out`` says
@@ -146,7 +146,7 @@ class Buffer(Generic[T]):
         """How many rows wait; those in purgatory do not count."""
         return self.buffer.length(on)
 
-    async def take(self, on: ScriptRunner, most: int, *, now: float) -> Batch[T] | None:
+    async def take(self, on: ScriptRunner, most: int, *, now: float) -> BufferBatch[T] | None:
         """The batch that is to be stored: the one in purgatory, or a new one of up to ``most`` rows; None if none.
 
         Rows that do not decode become dead letters. When nothing else was in the batch, the next one is taken.
@@ -159,12 +159,12 @@ class Buffer(Generic[T]):
             if batch.rows:
                 return batch
 
-    def finish(self, on: ScriptRunner, batch: Batch[T]) -> Awaitable[bool]:
+    def finish(self, on: ScriptRunner, batch: BufferBatch[T]) -> Awaitable[bool]:
         """The rows are stored: remove the batch. False when someone did so before."""
         return FINISH(on, keys=[self.purgatory, self._batch], args=(batch.id,), decode=bool)
 
     def bury(
-        self, on: ScriptRunner, batch: Batch[T], rows: Iterable[Item[T] | Spoiled], *, error: str, now: float
+        self, on: ScriptRunner, batch: BufferBatch[T], rows: Iterable[Item[T] | Spoiled], *, error: str, now: float
     ) -> Awaitable[int]:
         """Move rows that the store refuses from the batch to the dead letters; says how many.
 
@@ -183,14 +183,14 @@ class Buffer(Generic[T]):
     def _batch(self) -> KeyReference:
         return self.batch_key.at(**self.arguments)
 
-    def _take(self, on: ScriptRunner, most: int, now: float) -> Awaitable[Batch[T] | None]:
+    def _take(self, on: ScriptRunner, most: int, now: float) -> Awaitable[BufferBatch[T] | None]:
         script = TAKE_DISTINCT if self.distinct else TAKE
         return script(on, keys=[self.buffer, self.purgatory, self._batch], args=(most, new_uid("batch"), float(now)),
                       decode=self._read)
 
-    def _read(self, reply: Reply) -> Batch[T] | None:
+    def _read(self, reply: Reply) -> BufferBatch[T] | None:
         if not reply:
             return None
         raw_id, times, popped, raws = reply
         rows, spoiled = opened(self.buffer_key.codec, raws)
-        return Batch(raw_id.decode(), rows, times, max(0, popped - len(raws)), spoiled)
+        return BufferBatch(raw_id.decode(), rows, times, max(0, popped - len(raws)), spoiled)

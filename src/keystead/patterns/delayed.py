@@ -13,7 +13,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Reply, SetKey, SortedSetKey, SortedSetRef, Value
 from keystead.keys.codecs import Of
-from keystead.patterns.delayed_worker import DelayedWorker, DueTaken, due_items
+from keystead.patterns.delayed_worker import DelayedWorker, DueItems, due_items
 from keystead.patterns.derived import around
 from keystead.patterns.worklist import ALIVE_SECONDS, purgatory_name
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, told
@@ -34,7 +34,7 @@ class When(Enum):
     EARLIER = ("LT",)
 
 
-class Stop(Enum):
+class MoveStop(Enum):
     """Why ``move_due`` stopped."""
 
     EMPTY = "src_empty"
@@ -44,15 +44,15 @@ class Stop(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedDue:
     """How many members moved to the list, and why it ended."""
 
     count: int
-    stop: Stop
+    stop: MoveStop
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptedMembers:
     """How many workers were dead, and how many of their members wait again."""
 
     workers: int
@@ -166,7 +166,7 @@ class DelayedSet(Generic[T]):
         liveness = Liveness(name, purgatory, mark, workers, self._alive_seconds)
         return DelayedWorker(name, self.due, purgatory, self.dead, liveness, alive_ms)
 
-    def adopt(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[Adopted]:
+    def adopt(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[AdoptedMembers]:
         """Let what dead workers hold wait again, due at its old time or ``not_before``, whichever is later.
 
         A member that was scheduled again meanwhile keeps the earlier of both times. One atomic step.
@@ -177,9 +177,9 @@ class DelayedSet(Generic[T]):
             *around(self.alive_key, "worker", arguments, on.layout),
         )
         return ADOPT(on, keys=[self.due, self.workers_key.at(**arguments)], args=(*names, float(not_before)),
-                     decode=lambda reply: Adopted(*reply))
+                     decode=lambda reply: AdoptedMembers(*reply))
 
-    def claim(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[DueTaken[T]]:
+    def claim(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[DueItems[T]]:
         """Return due members and put them off to ``again_at`` in one step, without a purgatory.
 
         Whoever is done with one cancels it; otherwise it is due again then.
@@ -188,19 +188,19 @@ class DelayedSet(Generic[T]):
 
     def move_due(
         self, on: ScriptRunner, to: ListRef[Any], most: int, *, now: float, limit: int | None = None
-    ) -> Awaitable[Moved]:
+    ) -> Awaitable[MovedDue]:
         """Move due members, byte for byte, to the end of a list of the same tag, while it is shorter than ``limit``."""
         return MOVE_DUE(
             on, keys=[self.due, to], args=(now, most, -1 if limit is None else limit),
-            decode=lambda reply: Moved(reply[1], Stop(reply[0].decode())),
+            decode=lambda reply: MovedDue(reply[1], MoveStop(reply[0].decode())),
         )
 
     def _encoded(self, member: T) -> bytes:
         return self.due_key.codec.encode(member)
 
-    def _claimed(self, reply: Reply) -> DueTaken[T]:
+    def _claimed(self, reply: Reply) -> DueItems[T]:
         items, spoiled = due_items(self.due_key.codec, reply)
-        return DueTaken(items, False, spoiled)
+        return DueItems(items, False, spoiled)
 
 
 def _first_score(reply: Reply) -> float | None:

@@ -25,7 +25,7 @@ TAKE, TAKE_MORE, FINISH, RESCHEDULE = _script("take"), _script("take_more"), _sc
 BURY, RECOVER = _script("bury"), _script("recover")
 
 
-class Due(msgspec.Struct, Generic[T], frozen=True):
+class DueItem(msgspec.Struct, Generic[T], frozen=True):
     """One member: its value, the time it was due, and the bytes it is stored as."""
 
     value: T
@@ -34,18 +34,18 @@ class Due(msgspec.Struct, Generic[T], frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class DueTaken(Generic[T]):
+class DueItems(Generic[T]):
     """What one take gave, earliest first. ``recovered``: these lay in purgatory already, from before.
 
     ``spoiled`` did not decode. Taken over a connection they already are dead letters; taken in a pipeline they still
     lie in purgatory.
     """
 
-    items: list[Due[T]]
+    items: list[DueItem[T]]
     recovered: bool = False
     spoiled: tuple[Spoiled, ...] = ()
 
-    def __iter__(self) -> Iterator[Due[T]]:
+    def __iter__(self) -> Iterator[DueItem[T]]:
         return iter(self.items)
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Settled(Generic[T]):
     """What became of members: how many were settled, and those that were no longer this worker's."""
 
     count: int
-    lost: tuple[Due[T], ...] = ()
+    lost: tuple[DueItem[T], ...] = ()
 
 
 class DelayedWorker(Generic[T]):
@@ -83,32 +83,34 @@ class DelayedWorker(Generic[T]):
 
     def take(
         self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True
-    ) -> Awaitable[DueTaken[T]]:
+    ) -> Awaitable[DueItems[T]]:
         """Move up to ``most`` members due by ``now`` into purgatory, scores kept, and return them; or its leftovers.
 
         One atomic step, which also counts as a sign of life: each member goes to exactly one worker. A lost reply is
         asked for again, except with ``leftovers_first=False``, which is for taking more while holding some.
         """
         script = TAKE if leftovers_first else TAKE_MORE
-        taking: Awaitable[DueTaken[T]] = script(
+        taking: Awaitable[DueItems[T]] = script(
             on, keys=self._places, args=(now, most, self.name, self._alive_ms), decode=self._taken
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
-    def finish(self, on: ScriptRunner, items: Iterable[Due[T]]) -> Awaitable[Settled[T]]:
+    def finish(self, on: ScriptRunner, items: Iterable[DueItem[T]]) -> Awaitable[Settled[T]]:
         """Remove exactly these from purgatory, in one step; also inside a caller's transaction with the result."""
         given = tuple(items)
         return FINISH(on, keys=(self.purgatory,), args=[item.raw for item in given],
                       decode=lambda missing: _settled(given, missing))
 
-    def reschedule(self, on: ScriptRunner, items: Sequence[tuple[Due[T], float]]) -> Awaitable[Settled[T]]:
+    def reschedule(self, on: ScriptRunner, items: Sequence[tuple[DueItem[T], float]]) -> Awaitable[Settled[T]]:
         """Return members from purgatory to the waiting ones, each due at its new time; in one step."""
         given = tuple(item for item, _ in items)
         pairs = [part for item, at in items for part in (repr(float(at)), item.raw)]
         return RESCHEDULE(on, keys=(self.purgatory, self.due), args=pairs,
                           decode=lambda missing: _settled(given, missing))
 
-    def bury(self, on: ScriptRunner, items: Iterable[Due[T] | Spoiled], *, error: str, now: float) -> Awaitable[int]:
+    def bury(
+        self, on: ScriptRunner, items: Iterable[DueItem[T] | Spoiled], *, error: str, now: float
+    ) -> Awaitable[int]:
         """Move members to the dead letters; says how many were ours. Spoiled ones add their own reason."""
         pairs: list[bytes | str] = []
         for item in items:
@@ -143,30 +145,30 @@ class DelayedWorker(Generic[T]):
             raise DeclarationError("the default worker gives no signs of life; give the worker a name")
         return self._liveness
 
-    def _taken(self, reply: Reply) -> DueTaken[T]:
+    def _taken(self, reply: Reply) -> DueItems[T]:
         items, spoiled = due_items(self.due.codec, reply[1])
-        return DueTaken(items, bool(reply[0]), spoiled)
+        return DueItems(items, bool(reply[0]), spoiled)
 
     async def _without_spoiled(
-        self, on: ScriptRunner, taking: Awaitable[DueTaken[T]], now: float
-    ) -> DueTaken[T]:
+        self, on: ScriptRunner, taking: Awaitable[DueItems[T]], now: float
+    ) -> DueItems[T]:
         taken = await taking
         if taken.spoiled:
             await self.bury(on, taken.spoiled, error="", now=now)
         return taken
 
 
-def due_items(codec: Codec[T], pairs: Sequence[bytes]) -> tuple[list[Due[T]], tuple[Spoiled, ...]]:
+def due_items(codec: Codec[T], pairs: Sequence[bytes]) -> tuple[list[DueItem[T]], tuple[Spoiled, ...]]:
     """Members and scores as a script gives them; members that do not decode are told apart."""
-    items: list[Due[T]] = []
+    items: list[DueItem[T]] = []
     spoiled: list[Spoiled] = []
     for raw, score in zip(pairs[::2], pairs[1::2], strict=True):
         try:
-            items.append(Due(codec.decode(raw), float(score), raw))
+            items.append(DueItem(codec.decode(raw), float(score), raw))
         except Undecodable as error:
             spoiled.append(Spoiled(raw, f"does not decode: {error.reason}"))
     return items, tuple(spoiled)
 
 
-def _settled(given: tuple[Due[T], ...], missing: list[int]) -> Settled[T]:
+def _settled(given: tuple[DueItem[T], ...], missing: list[int]) -> Settled[T]:
     return Settled(len(given) - len(missing), tuple(given[place - 1] for place in missing))

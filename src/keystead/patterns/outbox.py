@@ -32,7 +32,7 @@ class Delivery(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class OutboxEntry(Generic[T]):
     """One entry: its uid, its value, and the bytes that travel."""
 
     uid: str
@@ -50,7 +50,7 @@ class Relayed:
 
 
 # Brings entries to their place, in order; must bear being called again with the same ones.
-Deliver = Callable[[Sequence[Entry[T]]], Awaitable[Delivery]]
+Deliver = Callable[[Sequence[OutboxEntry[T]]], Awaitable[Delivery]]
 
 
 class Outbox(Generic[T]):
@@ -117,7 +117,7 @@ class Outbox(Generic[T]):
         if not raws:
             return Relayed(0)
         items, spoiled = opened(self.outbox_key.codec, raws)
-        entries = [Entry(self._uid(item.value), item.value, item.raw) for item in items]
+        entries = [OutboxEntry(self._uid(item.value), item.value, item.raw) for item in items]
         delivery = await deliver(entries) if entries else Delivery.ACCEPTED
         full = delivery is Delivery.NO_ROOM
         pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
@@ -172,7 +172,7 @@ class Inbox:
         ``limit``: while the list would grow longer, nothing is pushed and the entries wait in their outbox.
         """
 
-        async def deliver(entries: Sequence[Entry[Any]]) -> Delivery:
+        async def deliver(entries: Sequence[OutboxEntry[Any]]) -> Delivery:
             pairs = [(entry.uid, entry.raw) for entry in entries]
             pushed = await self.deliver(valkey, target, pairs, limit=limit, **named)
             return Delivery.NO_ROOM if pushed is None else Delivery.ACCEPTED

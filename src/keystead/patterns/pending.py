@@ -42,7 +42,7 @@ TAKE_STALE, POP, DUE = (_script(verb) for verb in ("take_stale", "pop", "due"))
 Ready = Sequence[tuple[ListRef[Any], bytes]]
 
 
-class Outcome(Enum):
+class PendingOutcome(Enum):
     """What a guarded change led to."""
 
     DONE = 1
@@ -51,7 +51,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[R]):
+class PendingEntry(Generic[R]):
     """A member with its score and record. From ``take_stale``: the score before, the record after."""
 
     member: str
@@ -60,7 +60,7 @@ class Entry(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRecord:
     """A member whose record does not decode: its fields as they are, and why."""
 
     member: str
@@ -70,17 +70,17 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Entries(Generic[R]):
+class PendingEntries(Generic[R]):
     """What was found, lowest score first.
 
     ``repaired``: pairs of which a half was missing, removed. ``broken`` records do not decode.
     """
 
-    found: list[Entry[R]]
-    broken: tuple[Broken, ...] = ()
+    found: list[PendingEntry[R]]
+    broken: tuple[BrokenRecord, ...] = ()
     repaired: int = 0
 
-    def __iter__(self) -> Iterator[Entry[R]]:
+    def __iter__(self) -> Iterator[PendingEntry[R]]:
         return iter(self.found)
 
     def __len__(self) -> int:
@@ -158,15 +158,15 @@ class PendingIndex(Generic[R]):
         return OPEN(on, keys=[self.index, self.record(member)], args=(member, float(score), int(only_new), *fields),
                     decode=bool)
 
-    def get(self, on: ScriptRunner, member: str) -> Awaitable[Entry[R] | None]:
+    def get(self, on: ScriptRunner, member: str) -> Awaitable[PendingEntry[R] | None]:
         """The member with its score and record, or None. Raises ``Corrupt`` if the record does not decode."""
         reference = self.record(member)
 
-        def decode(reply: Reply) -> Entry[R] | None:
+        def decode(reply: Reply) -> PendingEntry[R] | None:
             if not reply:
                 return None
             try:
-                return Entry(member, float(reply[0]), self.record_key.record.decode(as_dict(reply[1])))
+                return PendingEntry(member, float(reply[0]), self.record_key.record.decode(as_dict(reply[1])))
             except Undecodable as error:
                 raise reference.corrupt(error) from None
 
@@ -174,7 +174,7 @@ class PendingIndex(Generic[R]):
 
     def update(
         self, on: ScriptRunner, member: str, expected: int | None, *, score: float | None = None, **fields: Any
-    ) -> Awaitable[Outcome]:
+    ) -> Awaitable[PendingOutcome]:
         """Change fields (None removes one) and the score, if the number of changes still is ``expected``.
 
         Adds one to that number. ``expected`` None asks only that the member is there.
@@ -187,23 +187,25 @@ class PendingIndex(Generic[R]):
         return UPDATE(
             on, keys=[self.index, self.record(member)],
             args=(member, *self._guard(expected), "" if score is None else repr(float(score)), len(gone), *gone, *flat),
-            decode=Outcome,
+            decode=PendingOutcome,
         )
 
-    def remove(self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready = ()) -> Awaitable[Outcome]:
+    def remove(
+        self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready = ()
+    ) -> Awaitable[PendingOutcome]:
         """Delete record and index entry, guarded as ``update``; ``push`` puts ready bytes on lists in the same step."""
         return self._guarded(REMOVE, on, member, expected, push)
 
-    def retry(self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready) -> Awaitable[Outcome]:
+    def retry(self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready) -> Awaitable[PendingOutcome]:
         """Push ready bytes onto lists, guarded as ``update``; the pair stays as it is."""
         return self._guarded(RETRY, on, member, expected, push)
 
     def _guarded(
         self, script: Script, on: ScriptRunner, member: str, expected: int | None, push: Ready
-    ) -> Awaitable[Outcome]:
+    ) -> Awaitable[PendingOutcome]:
         return script(
             on, keys=[self.index, self.record(member), *(target for target, _ in push)],
-            args=(member, *self._guard(expected), *(raw for _, raw in push)), decode=Outcome,
+            args=(member, *self._guard(expected), *(raw for _, raw in push)), decode=PendingOutcome,
         )
 
     def _guard(self, expected: int | None) -> tuple[str, str]:
@@ -213,7 +215,7 @@ class PendingIndex(Generic[R]):
 
     # -- many members -----------------------------------------------------------------------------------------------
 
-    def take_stale(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[Entries[R]]:
+    def take_stale(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[PendingEntries[R]]:
         """Members whose score has come, with their records; each is put off to ``again_at`` and the call is counted.
 
         One atomic step. Nothing else is needed after a crash: they are stale again at ``again_at``.
@@ -222,11 +224,11 @@ class PendingIndex(Generic[R]):
                 self._called_at)
         return TAKE_STALE(on, keys=[self.index], args=args, decode=self._entries)
 
-    def due(self, on: ScriptRunner, most: int, *, until: float) -> Awaitable[Entries[R]]:
+    def due(self, on: ScriptRunner, most: int, *, until: float) -> Awaitable[PendingEntries[R]]:
         """Members up to a score with their records; nothing changes. ``remove`` with ``push`` then settles each."""
         return DUE(on, keys=[self.index], args=(float(until), most, *self._record_name(on)), decode=self._entries)
 
-    def pop(self, on: ScriptRunner, most: int, *, until: float) -> Awaitable[Entries[R]]:
+    def pop(self, on: ScriptRunner, most: int, *, until: float) -> Awaitable[PendingEntries[R]]:
         """Remove members up to a score with their records and return them.
 
         A crash after it loses them. Where something must follow, read with ``due`` and ``remove`` with ``push``.
@@ -240,14 +242,14 @@ class PendingIndex(Generic[R]):
     def _record_name(self, on: ScriptRunner) -> tuple[str, str]:
         return around(self.record_key, self._variable, self.arguments, on.layout)
 
-    def _entries(self, reply: Reply) -> Entries[R]:
-        found: list[Entry[R]] = []
-        broken: list[Broken] = []
+    def _entries(self, reply: Reply) -> PendingEntries[R]:
+        found: list[PendingEntry[R]] = []
+        broken: list[BrokenRecord] = []
         for raw_member, score, fields in reply[1]:
             member = raw_member.decode(errors="backslashreplace")
             try:
-                found.append(Entry(member, float(score), self.record_key.record.decode(as_dict(fields))))
+                found.append(PendingEntry(member, float(score), self.record_key.record.decode(as_dict(fields))))
             except Undecodable as error:
                 corrupt = self.record(member).corrupt(error)
-                broken.append(Broken(member, float(score), as_dict(fields), corrupt))
-        return Entries(found, tuple(broken), reply[0])
+                broken.append(BrokenRecord(member, float(score), as_dict(fields), corrupt))
+        return PendingEntries(found, tuple(broken), reply[0])

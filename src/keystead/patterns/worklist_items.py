@@ -64,7 +64,7 @@ class Spoiled(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Generic[T]):
+class TakenItems(Generic[T]):
     """What one take gave, oldest first. ``recovered``: these lay in purgatory already, from before.
 
     ``spoiled`` did not decode. Taken over a connection they already are dead letters; taken in a pipeline they still

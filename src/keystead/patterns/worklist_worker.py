@@ -10,7 +10,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import ListRef, MapRef, Reply
-from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, Taken, facts_of, opened
+from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, facts_of, opened
 from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")
@@ -92,7 +92,9 @@ class Worker(Generic[T]):
 
     # -- taking -----------------------------------------------------------------------------------------------------
 
-    def take(self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True) -> Awaitable[Taken[T]]:
+    def take(
+        self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True
+    ) -> Awaitable[TakenItems[T]]:
         """Move up to ``most`` of the oldest items into purgatory and return them, or return its leftovers.
 
         One atomic step, which also counts as a sign of life. An item that some worker died with comes alone. What does
@@ -101,22 +103,22 @@ class Worker(Generic[T]):
         more while it still holds items; there a lost reply is an error, and the items lie in purgatory.
         """
         script = TAKE if leftovers_first else TAKE_MORE
-        taking: Awaitable[Taken[T]] = script(
+        taking: Awaitable[TakenItems[T]] = script(
             on, keys=self._places, args=(most, self.name, self._rules.alive_ms), decode=self._taken
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
     def finish_and_take(
         self, on: ScriptRunner, items: Sequence[Item[T]], most: int, *, now: float
-    ) -> Awaitable[Taken[T]]:
+    ) -> Awaitable[TakenItems[T]]:
         """Finish these and take the next, leftovers first, in one atomic step."""
         keys = (self.queue, self.purgatory, self.poison)
-        taking: Awaitable[Taken[T]] = FINISH_AND_TAKE(
+        taking: Awaitable[TakenItems[T]] = FINISH_AND_TAKE(
             on, keys=keys, args=(most, *(item.raw for item in items)), decode=lambda reply: self._taken(reply[1])
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
-    async def wait_and_take(self, valkey: Valkey, most: int, timeout_seconds: float, *, now: float) -> Taken[T]:
+    async def wait_and_take(self, valkey: Valkey, most: int, timeout_seconds: float, *, now: float) -> TakenItems[T]:
         """As ``take``; an empty queue is waited on, without polling, until something comes or the time is over."""
         taken = await self.take(valkey, most, now=now)
         end = asyncio.get_running_loop().time() + timeout_seconds
@@ -127,7 +129,7 @@ class Worker(Generic[T]):
             taken = await self._wait(valkey, most, min(left, LONGEST_WAIT_SECONDS, self._rules.alive_seconds / 3), now)
         return taken
 
-    async def _wait(self, valkey: Valkey, most: int, seconds: float, now: float) -> Taken[T]:
+    async def _wait(self, valkey: Valkey, most: int, seconds: float, now: float) -> TakenItems[T]:
         queue, purgatory = self.queue.name(valkey.layout), self.purgatory.name(valkey.layout)
         # In one write: the sign of life is on the server before an item can arrive.
         async with valkey.pipeline(transaction=False) as pipeline:
@@ -137,26 +139,26 @@ class Worker(Generic[T]):
             suspects = pipeline.run(("EXISTS", self.poison.name(valkey.layout)), bool)
             came = (await pipeline.execute())[-2]
         if not came:
-            return Taken([])
+            return TakenItems([])
         # The one that came lies in purgatory. While there are suspects it may be one, and then it comes alone.
         if most > 1 and not await suspects:
             return await self._with_first(valkey, most, now)
         return await self.take(valkey, most, now=now)
 
-    async def _with_first(self, valkey: Valkey, most: int, now: float) -> Taken[T]:
+    async def _with_first(self, valkey: Valkey, most: int, now: float) -> TakenItems[T]:
         # The others lie in purgatory behind the first, so the second answer holds them all.
         async with valkey.pipeline(transaction=False) as pipeline:
             self.take(pipeline, most - 1, now=now, leftovers_first=False)
             everything = pipeline.run(("LRANGE", self.purgatory.name(valkey.layout), 0, most - 1), list)
             await pipeline.execute()
         items, spoiled = opened(self.queue.codec, await everything)
-        return await self._without_spoiled(valkey, _ready(Taken(items, False, spoiled)), now)
+        return await self._without_spoiled(valkey, _ready(TakenItems(items, False, spoiled)), now)
 
-    def _taken(self, reply: Reply) -> Taken[T]:
+    def _taken(self, reply: Reply) -> TakenItems[T]:
         items, spoiled = opened(self.queue.codec, reply[1])
-        return Taken(items, bool(reply[0]), spoiled)
+        return TakenItems(items, bool(reply[0]), spoiled)
 
-    async def _without_spoiled(self, on: ScriptRunner, taking: Awaitable[Taken[T]], now: float) -> Taken[T]:
+    async def _without_spoiled(self, on: ScriptRunner, taking: Awaitable[TakenItems[T]], now: float) -> TakenItems[T]:
         taken = await taking
         if taken.spoiled:
             await self.bury(on, taken.spoiled, error=None, now=now)
