@@ -1,4 +1,4 @@
-"""The work list beside a plain Python model: random moves of many workers, crashes, late finishes, equal payloads."""
+"""Workers of a list beside a plain Python model: random moves, crashes, late finishes, equal payloads."""
 
 import asyncio
 from collections import Counter
