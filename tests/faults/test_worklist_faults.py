@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections import Counter
@@ -14,14 +15,14 @@ from keystead.engine import AnswerLost, ServerAway, Valkey, connect
 from keystead.testing.proxy import FaultProxy
 from keystead.testing.server import LocalServer
 
-from .worklist_worker import DONE, NUMBERS, STARTED
+from .worklist_worker import CAREFUL, DONE, NUMBERS, STARTED
 
 PROJECT = Path(__file__).parents[2]
 
 
-async def start(url: str, name: str, batch: int) -> Process:
+async def start(url: str, name: str, batch: int, *more: str) -> Process:
     process = await create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.worklist_worker", url, name, str(batch), cwd=PROJECT, stdout=PIPE
+        sys.executable, "-m", "tests.faults.worklist_worker", url, name, str(batch), *more, cwd=PROJECT, stdout=PIPE
     )
     assert process.stdout is not None
     async with asyncio.timeout(20):
@@ -84,6 +85,57 @@ async def test_single_worker_that_returns_under_its_name_keeps_the_order(
     finally:
         await kill(worker)
     assert await done(valkey) == list(range(total))
+
+
+async def test_item_that_kills_every_worker_dies_and_all_others_are_done(
+    valkey: Valkey, valkey_server: LocalServer
+) -> None:
+    numbers = [*range(30), -1, *range(30, 60)]
+    await CAREFUL.push(valkey, *numbers)
+    deaths = 0
+    worker = await start(valkey_server.url, "w", 20, "careful")
+    try:
+        async with asyncio.timeout(60):
+            while await DONE.at().length(valkey) < 60:
+                await asyncio.sleep(0.01)
+                if worker.returncode is not None:
+                    deaths += 1
+                    worker = await start(valkey_server.url, "w", 20, "careful")
+    finally:
+        if worker.returncode is None:
+            await kill(worker)
+    assert deaths == 3
+    assert await done(valkey) == list(range(60))
+    [letter] = await CAREFUL.dead_letters(valkey)
+    assert (letter.raw, letter.attempts) == (b"-1", 3)
+    assert not await CAREFUL.poison_key.at().exists(valkey)
+
+
+async def test_stopped_process_that_wakes_late_finishes_nothing_twice(
+    valkey: Valkey, valkey_server: LocalServer
+) -> None:
+    """A process that is frozen beyond its sign of life, adopted, and then goes on as if nothing had happened."""
+    total = 300
+    await NUMBERS.push(valkey, *range(total))
+    frozen = await start(valkey_server.url, "frozen", 50)
+    try:
+        async with asyncio.timeout(60):
+            while await DONE.at().length(valkey) < 60:
+                await asyncio.sleep(0.002)
+            frozen.send_signal(signal.SIGSTOP)
+            left = await NUMBERS.worker("frozen").held(valkey)
+            other = await start(valkey_server.url, "other", 50)
+            try:
+                while await DONE.at().length(valkey) < total:
+                    await asyncio.sleep(0.01)
+                frozen.send_signal(signal.SIGCONT)
+                await asyncio.sleep(0.3)
+            finally:
+                await kill(other)
+    finally:
+        await kill(frozen)
+    assert left > 0, "it was frozen while it held items"
+    assert Counter(await done(valkey)) == Counter(range(total))
 
 
 async def test_server_killed_under_load_keeps_what_it_acknowledged(valkey_server: LocalServer) -> None:

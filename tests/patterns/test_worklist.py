@@ -129,6 +129,31 @@ async def test_finish_and_take_advances_in_one_step(server: Valkey) -> None:
     assert await names(server) == set()
 
 
+async def test_several_lists_are_served_in_the_order_given(server: Valkey) -> None:
+    high = ListKey(SPACE, "raw:high", bytes, purpose="first")
+    try:
+        await RAW.push_raw(server, b"low 1", b"low 2")
+        await high.at().push_right(server, b"high 1", b"high 2")
+        worker = RAW.worker("w")
+        queues = [high.at(), RAW.queue]
+        first = await worker.take_from(server, queues, 3, now=NOW)
+        assert first.values == [b"high 1", b"high 2", b"low 1"]
+        again = await worker.take_from(server, queues, 3, now=NOW)
+        assert again.recovered and again.values == first.values
+        await worker.finish(server, first)
+        await high.at().push_right(server, b"bad")
+        [bad] = await worker.take_from(server, queues, 1, now=NOW)
+        await worker.recover(server, now=NOW)
+        assert await raws(server, RAW.queue) == [b"bad", b"low 2"]
+        assert (await worker.take_from(server, queues, 3, now=NOW)).values == [bad.value]
+        await worker.finish(server, [bad])
+        assert (await worker.take_from(server, queues, 3, now=NOW)).values == [b"low 2"]
+        with pytest.raises(DeclarationError, match="give the worker a name"):
+            await RAW.worker().take_from(server, queues, 1, now=NOW)
+    finally:
+        SPACE.declarations.remove(high)
+
+
 async def test_result_is_handed_over_once_and_only_by_the_holder(server: Valkey) -> None:
     await RAW.push_raw(server, b"a", b"b")
     worker = RAW.worker("w")
@@ -281,6 +306,15 @@ async def test_item_that_kills_its_worker_dies_and_its_neighbours_live(server: V
     assert [letter.raw for letter in await RAW.dead_letters(server)] == [b"4"]
     assert done == [raw for raw in everything if raw != b"4"]
     assert await names(server) == {"raw:dead"}
+
+
+async def test_failed_items_still_come_in_batches(server: Valkey) -> None:
+    """Only a crash makes a suspect: while a provider is away, retries must not crawl."""
+    await RAW.push_raw(server, b"1", b"2", b"3")
+    worker = RAW.worker("w")
+    for item in await worker.take(server, 3, now=NOW):
+        await worker.fail(server, item, error="away", now=NOW)
+    assert (await worker.take(server, 3, now=NOW)).values == [b"1", b"2", b"3"]
 
 
 async def test_crashes_of_equal_items_count_once_each_time(server: Valkey) -> None:

@@ -48,7 +48,8 @@ class Model:
     held: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in WORKERS})
     dead: list[bytes] = field(default_factory=list)
     done: list[bytes] = field(default_factory=list)
-    crashes: Counter[bytes] = field(default_factory=Counter)
+    tries: Counter[bytes] = field(default_factory=Counter)
+    suspects: set[bytes] = field(default_factory=set)  # some worker died with them
     alive: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
 
@@ -57,7 +58,7 @@ class Model:
         source = self.held[name] if recovered else self.queue
         items = source[:most]
         for place, item in enumerate(items):
-            if item in self.crashes and len(items) > 1:
+            if item in self.suspects and len(items) > 1:
                 items = items[: max(1, place)]
                 break
         if not recovered:
@@ -77,21 +78,27 @@ class Model:
             if item in self.held[name]:
                 self.held[name].remove(item)
                 found.append(item)
-            self.crashes.pop(item, None)
+            self.acquit(item)
         return found
 
+    def acquit(self, item: bytes) -> None:
+        self.tries.pop(item, None)
+        self.suspects.discard(item)
+
     def accuse(self, items: list[bytes]) -> list[bytes]:
-        counted = {item: self.crashes[item] + 1 for item in items}
-        self.crashes.update(dict.fromkeys(counted, 1))
+        counted = {item: self.tries[item] + 1 for item in items}
+        self.tries.update(dict.fromkeys(counted, 1))
         gone = [item for item in items if counted[item] >= 3]
         self.dead += gone
         for item in gone:
-            self.crashes.pop(item, None)
+            self.acquit(item)
         return [item for item in items if counted[item] < 3]
 
     def crash(self, name: str) -> None:
         items, self.held[name] = self.held[name], []
-        self.queue[:0] = self.accuse(items)
+        left = self.accuse(items)
+        self.suspects.update(left)
+        self.queue[:0] = left
 
 
 class Both:
@@ -186,7 +193,7 @@ class Both:
             failed = await worker.fail(valkey, item, error="no", now=1.0)
             if item.raw in model.held[name]:
                 model.held[name].remove(item.raw)
-                tries = model.crashes[item.raw] + 1
+                tries = model.tries[item.raw] + 1
                 left = model.accuse([item.raw])
                 model.queue += left
                 assert (failed.tries, failed.dead) == (tries if left else 3, not left)
@@ -196,7 +203,7 @@ class Both:
             item = mind.pop(0)
             if item.raw in model.held[name]:
                 model.held[name].remove(item.raw)
-                model.crashes.pop(item.raw, None)
+                model.acquit(item.raw)
                 model.dead.append(item.raw)
             await worker.bury(valkey, [item], error="no", now=1.0)
         elif kind == "forget":

@@ -69,10 +69,13 @@ class WorkList(Generic[T]):
             keyspace, f"{pattern}:workers", str, member="a worker's name",
             **told(facts, "workers that may hold items", scripts=presence, personal=False),
         )
-        self.poison_key: MapKey[int] = MapKey(keyspace, f"{pattern}:poison", int, fields=("{sha1}",), **told(
-            facts, "crashes and failures by the SHA-1 of an item", scripts=_scripts("fail", "recover", "adopt"),
-            ttl=Sliding(poison_seconds, reads=False), personal=False,
-        ))
+        self.poison_key: MapKey[int] = MapKey(
+            keyspace, f"{pattern}:poison", int, fields=("{sha1}", "crashed:{sha1}"),
+            **told(
+                facts, "crashes and failures by the SHA-1 of an item", scripts=_scripts("fail", "recover", "adopt"),
+                ttl=Sliding(poison_seconds, reads=False), personal=False,
+            ),
+        )
         self._bind({} if not self.queue_key.template.names else None)
 
     def _bind(self, arguments: Mapping[str, str] | None) -> None:

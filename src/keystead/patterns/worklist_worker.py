@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
@@ -24,8 +24,8 @@ def _script(verb: str) -> Script:
     return Script("keystead.patterns", f"scripts/worklist/{verb}.lua")
 
 
-TAKE, TAKE_MORE, FINISH = _script("take"), _script("take_more"), _script("finish")
-FINISH_AND_TAKE = _script("finish_and_take")
+TAKE, TAKE_MORE, TAKE_FROM = _script("take"), _script("take_more"), _script("take_from")
+FINISH, FINISH_AND_TAKE = _script("finish"), _script("finish_and_take")
 HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
 RECOVER = _script("recover")
 
@@ -108,6 +108,20 @@ class Worker(Generic[T]):
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
+    def take_from(
+        self, on: ScriptRunner, queues: Sequence[ListRef[T]], most: int, *, now: float
+    ) -> Awaitable[TakenItems[T]]:
+        """As ``take``, from several lists of the same tag in the order given: priorities, or work already sorted.
+
+        Leftovers first. What is put back, failed or adopted goes to this list's own queue.
+        """
+        living = self._living()
+        taking: Awaitable[TakenItems[T]] = TAKE_FROM(
+            on, keys=(self.purgatory, self.poison, living.mark, living.workers, *queues),
+            args=(most, self.name, self._rules.alive_ms), decode=self._taken,
+        )
+        return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
+
     def finish_and_take(
         self, on: ScriptRunner, items: Sequence[Item[T]], most: int, *, now: float
     ) -> Awaitable[TakenItems[T]]:
@@ -179,7 +193,7 @@ class Worker(Generic[T]):
         )
 
     def hand_over(
-        self, on: ScriptRunner, results: Sequence[tuple[Item[T], bytes]], to: ListRef[object] | ListRef[bytes]
+        self, on: ScriptRunner, results: Sequence[tuple[Item[T], bytes]], to: ListRef[Any]
     ) -> Awaitable[Finished[T]]:
         """Finish items and push the ready bytes that follow from each onto a list of the same tag, in one step.
 

@@ -3,16 +3,17 @@ local function letter(item, attempts, facts)
   return '{"attempts":' .. string.format('%d', attempts) .. ',' .. facts .. '\n' .. item
 end
 
--- Count a crash against each item. Those with too many go to the dead letters; gives the others in their order.
-local function accuse(items, poison, dead, tries, held_ms, facts)
+-- Count a try against each item. Those with too many go to the dead letters; gives the others in their order.
+local function accuse(items, poison, dead, tries, held_ms, facts, crashed)
   local left, letters, counted = {}, {}, {}
   for _, item in ipairs(items) do
     local mark = redis.sha1hex(item)
     counted[mark] = counted[mark] or redis.call('HINCRBY', poison, mark, 1)
     if counted[mark] >= tries then
-      redis.call('HDEL', poison, mark)
+      redis.call('HDEL', poison, mark, 'crashed:' .. mark)
       letters[#letters + 1] = letter(item, counted[mark], facts)
     else
+      if crashed then redis.call('HSET', poison, 'crashed:' .. mark, '1') end
       left[#left + 1] = item
     end
   end

@@ -23,7 +23,8 @@ end
 local function acquit(poison, items)
   if redis.call('EXISTS', poison) == 1 then
     for _, item in ipairs(items) do
-      redis.call('HDEL', poison, redis.sha1hex(item))
+      local mark = redis.sha1hex(item)
+      redis.call('HDEL', poison, mark, 'crashed:' .. mark)
     end
   end
 end

@@ -5,7 +5,7 @@ local function take_items(queue, purgatory, poison, most, leftovers_first)
   local items = redis.call('LRANGE', recovered and purgatory or queue, 0, most - 1)
   if #items > 1 and redis.call('EXISTS', poison) == 1 then
     for place, item in ipairs(items) do
-      if redis.call('HEXISTS', poison, redis.sha1hex(item)) == 1 then
+      if redis.call('HEXISTS', poison, 'crashed:' .. redis.sha1hex(item)) == 1 then
         items = {unpack(items, 1, math.max(1, place - 1))}
         break
       end

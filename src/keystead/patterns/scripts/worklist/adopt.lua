@@ -28,7 +28,7 @@ table.sort(names, function(a, b) return a > b end)  -- the first name ends up fo
 for _, name in ipairs(names) do
   if redis.call('EXISTS', ARGV[3] .. name .. ARGV[4]) == 0 then
     local purgatory = ARGV[1] .. name .. ARGV[2]
-    local left, letters = accuse(redis.call('LRANGE', purgatory, 0, -1), poison, dead, tries, held_ms, facts)
+    local left, letters = accuse(redis.call('LRANGE', purgatory, 0, -1), poison, dead, tries, held_ms, facts, true)
     push_all('LPUSH', queue, reversed(left))
     redis.call('DEL', purgatory)
     redis.call('SREM', workers, name)

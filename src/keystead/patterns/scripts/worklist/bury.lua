@@ -17,8 +17,9 @@ local letters = {}
 for place = 2, #ARGV, 2 do
   local item = ARGV[place]
   if redis.call('LREM', purgatory, 1, item) == 1 then
-    local tries = tonumber(redis.call('HGET', poison, redis.sha1hex(item)) or '0')
-    redis.call('HDEL', poison, redis.sha1hex(item))
+    local mark = redis.sha1hex(item)
+    local tries = tonumber(redis.call('HGET', poison, mark) or '0')
+    redis.call('HDEL', poison, mark, 'crashed:' .. mark)
     letters[#letters + 1] = letter(item, tries, ARGV[place + 1])
   end
 end

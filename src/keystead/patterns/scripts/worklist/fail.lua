@@ -19,7 +19,7 @@ local item, tries, held_ms, facts, most_dead = ARGV[1], tonumber(ARGV[2]), ARGV[
 redis.call('LLEN', queue)
 redis.call('LLEN', dead)
 if redis.call('LREM', purgatory, 1, item) == 0 then return 0 end
-local left = accuse({item}, poison, dead, tries, held_ms, facts)
+local left = accuse({item}, poison, dead, tries, held_ms, facts, false)
 if #left == 0 then
   if most_dead > 0 then redis.call('LTRIM', dead, -most_dead, -1) end
   return -tries

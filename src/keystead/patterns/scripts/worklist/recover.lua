@@ -17,7 +17,7 @@ local tries, held_ms, facts, most_dead = tonumber(ARGV[1]), ARGV[2], ARGV[3], to
 
 redis.call('LLEN', queue)
 redis.call('LLEN', dead)
-local left, buried = accuse(redis.call('LRANGE', purgatory, 0, -1), poison, dead, tries, held_ms, facts)
+local left, buried = accuse(redis.call('LRANGE', purgatory, 0, -1), poison, dead, tries, held_ms, facts, true)
 push_all('LPUSH', queue, reversed(left))
 redis.call('DEL', purgatory)
 if most_dead > 0 and buried > 0 then redis.call('LTRIM', dead, -most_dead, -1) end
