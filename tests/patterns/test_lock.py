@@ -102,7 +102,7 @@ async def test_block_that_ends_before_it_hears_of_the_loss_is_still_told() -> No
         async with Scripted(0.03, every=math.inf) as held:
             await asyncio.sleep(0)
             time.sleep(0.05)  # a block that does not let the loop run
-            held._tick()
+            held.wake()
     await asyncio.sleep(0)
     assert asyncio.current_task().cancelling() == 0
 

@@ -99,7 +99,7 @@ async def test_entries_of_competing_holders_never_mix(server: Valkey) -> None:
 
 
 def test_lock_without_a_counter_cannot_fence() -> None:
-    from keystead.patterns.lock_leased import LockLease
+    from keystead.patterns.lock_lease import LockLease
 
     with pytest.raises(DeclarationError, match="declare fence="):
         LEASED.at("x").fenced(None, LockLease(b"", None, 0, 0.0))

@@ -19,7 +19,8 @@ from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Layout
 from keystead.patterns import lock_leased
 from keystead.patterns.lock import LockHeld, LockLost
-from keystead.patterns.lock_leased import LeasedLock, LeaseHolder, LockLease, Place, new_holder
+from keystead.patterns.lock_lease import LeaseHolder, LockLease, Place, new_holder
+from keystead.patterns.lock_leased import LeasedLock
 from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
@@ -98,7 +99,7 @@ async def test_operations_share_a_round_trip_in_a_pipeline(server: Valkey, lock)
 
 async def test_servers_without_compare_and_delete_use_the_script(server: Valkey) -> None:
     lock = LEASED.at("x")
-    with patched(lock_leased, _has_compare_and_delete=lambda valkey: False):
+    with patched(lock_leased, has_compare_and_delete=lambda valkey: False):
         lease = await lock.try_acquire(server, now=NOW)
         assert await lock.release(server, lease, now=NOW) is True
     assert await lock.holder(server) is None

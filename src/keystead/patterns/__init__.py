@@ -14,6 +14,12 @@ from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
 from keystead.patterns.delayed import AdoptedMembers, DelayedSet, MovedDue, MoveStop, When
 from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
+from keystead.patterns.fairqueue import FairQueue
+from keystead.patterns.fairqueue_blacklist import Blacklisted
+from keystead.patterns.fairqueue_consumer import FairConsumer
+from keystead.patterns.fairqueue_keys import BlacklistReason, Keepalives, QueueGate
+from keystead.patterns.fairqueue_lanes import FairLanes, lane_names
+from keystead.patterns.fairqueue_values import Leased, LeasedBatch, Parked, Produced, Requeued, Restored, Woken
 from keystead.patterns.leader import Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctValues, Renewal, SlidingList, SlidingLog
@@ -21,7 +27,8 @@ from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
 from keystead.patterns.limits_windows import Cooldown, FixedWindow, RestartingWindow
 from keystead.patterns.lock import Holding, LockHeld, LockLost
 from keystead.patterns.lock_fence import Fenced
-from keystead.patterns.lock_leased import LeasedLock, LeaseHolder, LockLease
+from keystead.patterns.lock_lease import LeaseHolder, LockLease
+from keystead.patterns.lock_leased import LeasedLock
 from keystead.patterns.lock_plain import PlainHold, PlainLock
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartLock, SmartRelease, new_lock_id
 from keystead.patterns.outbox import Delivery, Inbox, Outbox, OutboxEntry, Relayed
@@ -34,6 +41,8 @@ from keystead.patterns.worklist_worker import Failed, Finished, Recovered, Worke
 
 __all__ = [
     "AdoptedMembers",
+    "BlacklistReason",
+    "Blacklisted",
     "Breaker",
     "BreakerOpen",
     "BreakerState",
@@ -66,6 +75,9 @@ __all__ = [
     "Failed",
     "FailureShare",
     "Failures",
+    "FairConsumer",
+    "FairLanes",
+    "FairQueue",
     "Fenced",
     "Finished",
     "FixedWindow",
@@ -73,12 +85,15 @@ __all__ = [
     "Holding",
     "Inbox",
     "Item",
+    "Keepalives",
     "LastUsedAt",
     "Late",
     "LateCount",
     "Leader",
     "Leadership",
     "LeaseHolder",
+    "Leased",
+    "LeasedBatch",
     "LeasedLock",
     "LimitAt",
     "Loaded",
@@ -91,6 +106,7 @@ __all__ = [
     "MovedDue",
     "Outbox",
     "OutboxEntry",
+    "Parked",
     "PatternFacts",
     "PendingEntries",
     "PendingEntry",
@@ -100,12 +116,16 @@ __all__ = [
     "PlainHold",
     "PlainLock",
     "ProcessTier",
+    "Produced",
     "Push",
     "PushCodec",
+    "QueueGate",
     "Recovered",
     "Relayed",
     "Renewal",
+    "Requeued",
     "RestartingWindow",
+    "Restored",
     "Revocation",
     "RotationState",
     "Settled",
@@ -124,9 +144,11 @@ __all__ = [
     "Use",
     "When",
     "WhenAway",
+    "Woken",
     "WorkList",
     "Worker",
     "check_all",
+    "lane_names",
     "new_lock_id",
     "seconds_of",
     "version_of",

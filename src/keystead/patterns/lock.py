@@ -7,9 +7,10 @@ renewed; waiting in turn; fencing numbers) and ``lock_plain`` (the value 1 and a
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Protocol, Required, Self, TypedDict
+from weakref import WeakKeyDictionary
 
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, NotOwner, Unavailable
@@ -20,6 +21,7 @@ counts.describe("locks_lost", "locks that were lost while a task held them")
 counts.describe("locks_not_freed", "locks that could not be given back, and end by themselves")
 
 MARGIN = 0.1  # the part of a lease that its holder does not count on: time to stop before another may begin
+WAKE_SECONDS = 0.005  # the timer for all held locks is not set more often
 RETRY_SECONDS = 0.1  # between two tries to renew while the server is away
 
 _log = logger("patterns")
@@ -61,6 +63,54 @@ class LockLost(NotOwner):
         self.key = key
 
 
+class _Watch:
+    """Wakes the holdings of one event loop when they are due.
+
+    Most locks are freed long before, so planning must cost nearly nothing: one timer serves them all.
+    """
+
+    def __init__(self) -> None:
+        self._planned: set[Holding] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
+
+    def plan(self, holding: "Holding") -> None:
+        self._planned.add(holding)
+        if holding.due_at < self._timer_at:
+            self._set_timer(holding.due_at)
+
+    def forget(self, holding: "Holding") -> None:
+        self._planned.discard(holding)
+
+    def _set_timer(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()), self._wake)
+
+    def _wake(self) -> None:
+        self._timer, self._timer_at = None, math.inf
+        now = time.monotonic()
+        for holding in [holding for holding in self._planned if holding.due_at <= now]:
+            self._planned.discard(holding)
+            holding.wake()
+        if self._planned:
+            soonest = min(holding.due_at for holding in self._planned)
+            if soonest < self._timer_at:
+                self._set_timer(max(soonest, now + WAKE_SECONDS))
+
+
+_watches: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Watch]" = WeakKeyDictionary()
+
+
+def _watch() -> _Watch:
+    loop = asyncio.get_running_loop()
+    found = _watches.get(loop)
+    if found is None:
+        found = _watches[loop] = _Watch()
+    return found
+
+
 class Holding:
     """A lock for the length of an ``async with`` block.
 
@@ -76,7 +126,8 @@ class Holding:
         self._lost: str | None = None
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self.due_at = math.inf  # when to look after the lock again, on the monotonic clock
+        self._watch: _Watch | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -112,18 +163,23 @@ class Holding:
 
     async def __aenter__(self) -> Self:
         await self._acquire()
+        self._enter()
+        return self
+
+    def _enter(self) -> None:
+        """The lock is ours: from now on it is looked after, and this task is told if it is lost."""
         task = asyncio.current_task()
         assert task is not None
         self._task, self._cancelling = task, task.cancelling()
-        self._plan(min(self._every_seconds, self._ends_at - time.monotonic()), self._tick)
-        return self
+        self._watch = _watch()
+        self._plan(min(self._every_seconds, self._ends_at - time.monotonic()))
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         task, self._task = self._task, None
         assert task is not None
-        self._plan(math.inf, self._tick)
+        self._plan(math.inf)
         if self._beside:
             for beside in self._beside:
                 beside.cancel()
@@ -146,29 +202,32 @@ class Holding:
         try:
             await self._release()
         except Unavailable as error:
-            counts.add("locks_not_freed")
-            _log.warning("lock not freed", key=self.key, reason=str(error))
+            self._could_not_free(error)
+
+    def _could_not_free(self, error: Unavailable) -> None:
+        """The work is done and the lock ends by itself, so this is no error of the block."""
+        counts.add("locks_not_freed")
+        _log.warning("lock not freed", key=self.key, reason=str(error))
 
     # -- the watch --------------------------------------------------------------------------------------------------
 
-    def _plan(self, seconds: float, then: Callable[[], None]) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _plan(self, seconds: float) -> None:
+        assert self._watch is not None
+        self.due_at = time.monotonic() + seconds
         if seconds < math.inf:
-            self._timer = asyncio.get_running_loop().call_later(max(0.0, seconds), then)
+            self._watch.plan(self)
+        else:
+            self._watch.forget(self)
 
-    def _tick(self) -> None:
+    def wake(self) -> None:
+        """Called when due: renew, or find that it is too late."""
         left = self._ends_at - time.monotonic()
         if left <= 0:
             self._lose("its time ran out before it could be renewed")
-        elif self._renewal is not None and not self._renewal.done():
-            self._plan(left, self._tick)
-        elif self._every_seconds < math.inf:
+            return
+        if self._every_seconds < math.inf and (self._renewal is None or self._renewal.done()):
             self._renewal = self._run_beside(self._keep())
-            self._plan(left, self._tick)
-        else:
-            self._plan(left, self._tick)
+        self._plan(left)
 
     async def _keep(self) -> None:
         while True:
@@ -183,7 +242,7 @@ class Holding:
             self._lose("it is gone or someone else's")
             return
         self._ends_at = ends_at
-        self._plan(min(self._every_seconds, ends_at - time.monotonic()), self._tick)
+        self._plan(min(self._every_seconds, ends_at - time.monotonic()))
 
     def _run_beside(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
         """Run something while the block runs; it is stopped and awaited when the block ends."""
@@ -201,7 +260,7 @@ class Holding:
         if self._task is None or self._lost is not None:
             return
         self._lost = reason
-        self._plan(math.inf, self._tick)
+        self._plan(math.inf)
         counts.add("locks_lost")
         _log.warning("lock lost", key=self.key, reason=reason)
         self._task.cancel()

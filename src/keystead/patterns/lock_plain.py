@@ -15,13 +15,14 @@ ACQUIRE = Script("keystead.patterns", "scripts/lock/plain_acquire.lua")
 RELEASE = Script("keystead.patterns", "scripts/lock/plain_release.lua")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class PlainHold:
     """Proof of having taken a plain lock. ``ends_ms`` is its end by the server's clock, which tells holders apart."""
 
     acquired_at: float
     ends_ms: int
     ends_at: float  # on the monotonic clock, counted from before the lock was asked for
+    is_freed: bool = False
 
 
 class PlainLock:
@@ -70,8 +71,10 @@ class PlainLockAt:
 
         A lock that has run out and was taken by another is never touched, however late the command arrives.
         """
-        if now - hold.acquired_at >= self._lock.lease_seconds or time.monotonic() >= hold.ends_at:
+        run_out = now - hold.acquired_at >= self._lock.lease_seconds or time.monotonic() >= hold.ends_at
+        if hold.is_freed or run_out:
             return False
+        hold.is_freed = True  # once asked for, whatever becomes of the answer: a second time could hit another
         return bool(await RELEASE(on, keys=[self.reference], args=[hold.ends_ms]))
 
     def hold(self, on: ScriptRunner, clock: Clock) -> "PlainHolding":

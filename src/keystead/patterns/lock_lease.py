@@ -1,0 +1,82 @@
+"""What the leased lock says of its holders: the JSON in the key, and the proof of having taken it."""
+
+import functools
+import itertools
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+
+import msgspec
+
+from keystead.engine import Valkey
+
+
+class LeaseHolder(msgspec.Struct, frozen=True):
+    """What lies in the key: who holds the lock. ``contested`` once someone waits for it."""
+
+    host: str
+    pid: str
+    uid: str
+    acquired_at: float
+    typ: str = "lock"
+    fence: int | None = None
+    contested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LockLease:
+    """Proof of having taken a leased lock."""
+
+    me: bytes  # how the holder's JSON begins
+    value: bytes | None  # the whole of it, where it is known
+    fence: int  # 0 where holders are not numbered
+    ends_at: float  # on the monotonic clock, counted from before the lock was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Not yet: how long the present holder has at most, and how many wait before us."""
+
+    left_seconds: float
+    ahead: int
+
+
+_process: tuple[int, bytes] = (0, b"")
+_number = itertools.count(1).__next__
+
+
+def new_holder() -> bytes:
+    """How the JSON of a new holder in this process begins; like no other, since it ends with a fresh uid."""
+    global _process
+    pid, head = _process
+    if pid != os.getpid():
+        pid = os.getpid()
+        host, start = msgspec.json.encode(socket.gethostname()), secrets.token_urlsafe(12).encode()
+        head = b'{"typ":"lock","host":%b,"pid":"%d","uid":"%b-' % (host, pid, start)
+        _process = (pid, head)
+    return b'%b%d"' % (head, _number())
+
+
+def uid_of(me: bytes) -> str:
+    """The uid in what ``new_holder`` gave."""
+    return me[:-1].rpartition(b'"')[2].decode()
+
+
+def holder_of(raw: bytes | None) -> LeaseHolder | None:
+    """Who holds the lock, by what lies in its key."""
+    return None if raw is None else msgspec.json.decode(raw, type=LeaseHolder)
+
+
+def has_compare_and_delete(valkey: Valkey) -> bool:
+    """Whether a lock can be freed by one plain command."""
+    facts = valkey.facts
+    return _knows_compare_and_delete(facts.get("server"), facts.get("version"), facts.get("mode"))
+
+
+@functools.cache
+def _knows_compare_and_delete(server: str | None, version: str | None, mode: str | None) -> bool:
+    """Whether there is DELIFEQ. The nodes of a cluster may be of several versions, so there it is not used."""
+    if server != "valkey" or version is None or mode == "cluster":
+        return False
+    return int(version.partition(".")[0]) >= 9

@@ -1,0 +1,141 @@
+"""The leased lock for a block: taken at once or in turn, renewed all the while, freed at the end."""
+
+import asyncio
+import contextlib
+import math
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.engine.scripts import ScriptRunner
+from keystead.errors import ReplyLost, Unavailable
+from keystead.patterns.lock import MARGIN, Holding, LockHeld
+from keystead.patterns.lock_fence import Fenced
+from keystead.patterns.lock_lease import LockLease, has_compare_and_delete, new_holder
+
+if TYPE_CHECKING:
+    from keystead.patterns.lock_leased import LeasedLockAt
+
+RENEWALS = 3  # in one lease
+ASK_SECONDS = 1.0
+ASK_AT_LEAST_EVERY_SECONDS = 10.0
+
+
+class LeaseHolding(Holding):
+    """A leased lock for a block. ``fence`` is the number of this holder, 0 where holders are not numbered."""
+
+    def __init__(
+        self, lock: "LeasedLockAt", valkey: Valkey, clock: Clock, patience_seconds: float | None
+    ) -> None:
+        super().__init__(lock.reference.logical, every_seconds=lock.lease_seconds / RENEWALS)
+        self._lock = lock
+        self._valkey = valkey
+        self._clock = clock
+        self._patience_seconds = patience_seconds
+        self._lease: LockLease | None = None
+
+    @property
+    def lease(self) -> LockLease:
+        assert self._lease is not None, "only inside the block"
+        return self._lease
+
+    @property
+    def fence(self) -> int:
+        return self.lease.fence
+
+    def fenced(self, on: ScriptRunner) -> Fenced:
+        """An executor whose writes are refused once another holder was numbered."""
+        return self._lock.fenced(on, self.lease)
+
+    async def __aenter__(self) -> Self:
+        """The same as for every lock, written out for the usual case: nobody holds it, holders are not numbered."""
+        if self._lock.fence is not None:
+            return await super().__aenter__()
+        me, ends_at = new_holder(), time.monotonic() + self._lock.lease_seconds
+        value, command = self._lock.taking(self._valkey.layout, me, self._clock.now())
+        try:
+            found = await self._valkey.call(command, repeat=True)
+        except (asyncio.CancelledError, ReplyLost):
+            await self._leave(me)  # it may be ours without our knowing
+            raise
+        if found is None or found.startswith(me):  # what a lost first try left behind is ours as well
+            self._note(LockLease(me, value, 0, ends_at))
+        else:
+            await self._wait_or_refuse(me)
+        self._enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        value = self.lease.value
+        if self._lost is None and not self._beside and value is not None and has_compare_and_delete(self._valkey):
+            self._task = None
+            self._plan(math.inf)
+            try:
+                if not await self._valkey.call(self._lock.freeing(self._valkey.layout, value), repeat=True):
+                    await self._give_back()  # someone waits for it
+            except Unavailable as away:
+                self._could_not_free(away)
+        else:
+            await super().__aexit__(kind, error, trace)
+
+    async def _acquire(self) -> None:
+        me = new_holder()
+        try:
+            lease = await self._lock.try_acquire(self._valkey, now=self._clock.now(), me=me)
+        except (asyncio.CancelledError, ReplyLost):
+            await self._leave(me)  # it may be ours without our knowing
+            raise
+        if lease is None:
+            await self._wait_or_refuse(me)
+        else:
+            self._note(lease)
+
+    async def _wait_or_refuse(self, me: bytes) -> None:
+        lease = None if self._patience_seconds == 0 else await self._wait_for_turn(me, self._patience_seconds)
+        if lease is None:
+            raise LockHeld(self.key)
+        self._note(lease)
+
+    async def _leave(self, me: bytes) -> None:
+        with contextlib.suppress(Unavailable):
+            await self._lock.leave(self._valkey, me, now=self._clock.now())
+
+    async def _wait_for_turn(self, me: bytes, patience_seconds: float | None) -> LockLease | None:
+        """Stand in the queue until the lock is handed over to us, or patience ends."""
+        lease = None
+        deadline = math.inf if patience_seconds is None else time.monotonic() + patience_seconds
+        async with self._valkey.hub().subscribe(self._lock.turn_of(me)) as listener:
+            try:
+                while True:
+                    answer = await self._lock.ask(self._valkey, me, now=self._clock.now())
+                    if isinstance(answer, LockLease):
+                        lease = answer
+                        return lease
+                    # A message that got lost, or a holder that died, is noticed by asking again; those far behind
+                    # need not be quick.
+                    pause = min(ASK_SECONDS + answer.ahead / 10, ASK_AT_LEAST_EVERY_SECONDS)
+                    if answer.ahead == 0:
+                        pause = min(pause, answer.left_seconds + 0.005)
+                    pause = min(pause, deadline - time.monotonic())
+                    if pause <= 0:
+                        return None
+                    await listener.get(pause)
+            finally:
+                if lease is None:
+                    await self._leave(me)
+
+    def _note(self, lease: LockLease) -> float:
+        self._lease = lease
+        self._ends_at = lease.ends_at - MARGIN * self._lock.lease_seconds
+        return self._ends_at
+
+    async def _renew(self) -> float | None:
+        lease = await self._lock.renew(self._valkey, self.lease)
+        return None if lease is None else self._note(lease)
+
+    async def _release(self) -> None:
+        await self._lock.leave(self._valkey, self.lease.me, now=self._clock.now())
