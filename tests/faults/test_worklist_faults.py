@@ -7,11 +7,12 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from keystead.engine import AnswerLost, ServerAway, Valkey, connect
+from keystead.engine import AnswerLost, Pipeline, ServerAway, Valkey, connect
 from keystead.testing.proxy import FaultProxy
 from keystead.testing.server import LocalServer
 
@@ -217,3 +218,35 @@ async def test_killed_workers_of_a_cluster_lose_nothing(cluster: Valkey, valkey_
         for worker in workers:
             await kill(worker)
     assert Counter(await done(cluster)) == Counter(range(total))
+
+
+@pytest.mark.cluster
+@pytest.mark.xdist_group("cluster")
+async def test_moves_that_a_replica_has_survive_the_loss_of_the_primary(cluster: Valkey, valkey_cluster) -> None:
+    """Accepted with WAIT 1, then the primary dies: the replica that takes over has each item in exactly one place."""
+
+    async def accepted(queue: Callable[[Pipeline], Awaitable[object]]) -> object:
+        async with cluster.pipeline(transaction=False) as pipeline:
+            answer = queue(pipeline)
+            pipeline.execute_command("WAIT", 1, 5000)
+            assert (await pipeline.execute())[-1] >= 1
+        return await answer
+
+    worker = NUMBERS.worker("w")
+    for first in range(0, 100, 20):
+        await accepted(lambda on, first=first: NUMBERS.push(on, *range(first, first + 20)))
+    taken = await accepted(lambda on: worker.take(on, 10, now=1.0))
+    await accepted(lambda on: worker.hand_over(on, [(item, item.raw) for item in taken.items[:4]], DONE.at()))
+    primary = valkey_cluster.primary_of(DONE.at().name(cluster.layout))
+    replica = valkey_cluster.replica_of(primary)
+    primary.kill()
+    try:
+        replica.call("CLUSTER", "FAILOVER", "TAKEOVER")
+        async with asyncio.timeout(30):
+            while await DONE.at().length(cluster) < 100:
+                with contextlib.suppress(AnswerLost, ServerAway):
+                    some = await worker.take(cluster, 10, now=1.0)
+                    await worker.hand_over(cluster, [(item, item.raw) for item in some], DONE.at())
+    finally:
+        valkey_cluster.heal()
+    assert await done(cluster) == list(range(100))
