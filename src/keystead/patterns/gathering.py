@@ -2,7 +2,7 @@
 
 A script call costs the server several times what the commands in it cost. So of the calls that many tasks make in one
 turn the first leaves at once, and the others travel as one call of a script that takes many keys and serves them one
-after another. For each caller it is as if its call had been alone.
+after another; while it is crowded, the first waits for them too. For each caller it is as if its call had been alone.
 """
 
 import asyncio
@@ -46,10 +46,11 @@ class _Batch:
 class _Turn:
     """What one client is about to send. On a cluster keys of different slots cannot share a call."""
 
-    __slots__ = ("batches", "seen", "split")
+    __slots__ = ("batches", "crowded", "seen", "split")
 
     def __init__(self, split: bool) -> None:
         self.split = split
+        self.crowded = False  # calls travelled together lately, so nobody leaves alone
         self.batches: dict[_Group, _Batch] = {}
         self.seen: set[_Group] = set()
 
@@ -73,7 +74,7 @@ class Gathering:
         batch = turn.batches.get(group)
         loop = asyncio.get_running_loop()
         if batch is None:
-            if group not in turn.seen:
+            if not turn.crowded and group not in turn.seen:
                 if not turn.seen:
                     loop.call_soon(turn.seen.clear)
                 turn.seen.add(group)
@@ -105,6 +106,7 @@ class Gathering:
     async def _send(self, on: Valkey, turn: _Turn, group: _Group, batch: _Batch) -> None:
         if turn.batches.get(group) is batch:
             del turn.batches[group]
+        turn.crowded = len(batch.waiting) > 1
         try:
             replies = await self._run(on, batch.names, group[1])
         except BaseException as error:

@@ -6,7 +6,7 @@ from typing import ClassVar, Unpack
 from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Unavailable
-from keystead.keys import Exactly, IntegerKey, IntegerRef, Keyspace, Reply, Sliding, Value
+from keystead.keys import Exactly, IntegerKey, IntegerRef, Keyspace, Layout, Reply, Sliding, Value
 from keystead.patterns.gathering import Gathering, is_client
 from keystead.patterns.limits import (
     Decision,
@@ -108,12 +108,13 @@ class RestartingWindow(_Window):
 class WindowAt(LimitAt):
     """One window."""
 
-    __slots__ = ("window",)
+    __slots__ = ("_names", "window")
 
     def __init__(self, window: _Window, reference: IntegerRef) -> None:
         self.window = window
         self.reference = reference
         self.when_away = window.when_away
+        self._names: dict[Layout, bytes] = {}
 
     def use(self, on: ScriptRunner, *, cost: int = 1, now: float = 0.0) -> Awaitable[Decision]:
         """Count one use, or ``cost`` of them at once, all or none. One atomic step, and never more than ``most``.
@@ -126,7 +127,9 @@ class WindowAt(LimitAt):
         if cost != 1:
             self._check_cost(cost)
             arguments = (window.most, window.length_ms, cost, window.mode)
-        name = self.reference.name(on.layout)
+        name = self._names.get(on.layout)
+        if name is None:
+            name = self._names[on.layout] = self.reference.name(on.layout)
         if is_client(on):
             return self._use_now(on, name, arguments, now)
         asked = COUNT(on, keys=[name], args=arguments, decode=lambda reply: self._read(reply, cost, now))

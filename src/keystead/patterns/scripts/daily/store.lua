@@ -25,6 +25,11 @@ local function put_late(day, event, breakdown, amount)
   late_entries = late_entries + 1
 end
 
+local function too_many(breakdown, new_field)
+  local fields = redis.call('HLEN', breakdown)
+  return fields > most_fields and new_field ~= 'other' and fields - redis.call('HEXISTS', breakdown, 'other') > most_fields
+end
+
 while next_argument <= #ARGV do
   local day, counts = tonumber(take()), KEYS[next_key]
   local gone = day < rotated_to
@@ -40,18 +45,16 @@ while next_argument <= #ARGV do
   for _ = 1, take() do
     local event, fields, breakdown, sum = take(), tonumber(take()), KEYS[next_key], 0
     next_key = next_key + 1
-    local room = gone and 0 or most_fields - redis.call('HLEN', breakdown)
     for _ = 1, fields do
       local field, amount = take(), take()
       if gone then
         put_late(day, event, field, tonumber(amount))
-      else
-        if room < fields and (room <= 0 and redis.call('HEXISTS', breakdown, field) == 0) then
-          field, overflow = 'other', overflow + amount
-        end
-        if redis.call('HINCRBY', breakdown, field, amount) == tonumber(amount) then room = room - 1 end
-        sum = sum + amount
+      elseif redis.call('HINCRBY', breakdown, field, amount) == tonumber(amount) and too_many(breakdown, field) then
+        redis.call('HDEL', breakdown, field)
+        redis.call('HINCRBY', breakdown, 'other', amount)
+        overflow = overflow + amount
       end
+      sum = sum + amount
     end
     if not gone then redis.call('HINCRBY', counts, event, string.format('%.0f', sum)) end
   end
