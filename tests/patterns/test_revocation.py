@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from keystead.engine import Valkey, connect
 from keystead.errors import Corrupt, DeclarationError, Invalid
 from keystead.keys import Keyspace, Layout, RecordKey, Registry, Until
-from keystead.patterns.revocation import Revocation, Taken, Use
+from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
 from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
@@ -44,8 +44,8 @@ async def test_first_use_is_allowed_and_the_second_is_not(server: Valkey, no_und
     until = soon()
     assert await REVOKED.use_once(server, "a", until=until) is True
     assert await REVOKED.use_once(server, "a", until=until) is False
-    assert await REVOKED.use(server, "a", until=until) is Use.USED
-    assert await REVOKED.use(server, "b", until=until) is Use.FIRST
+    assert await REVOKED.use(server, "a", until=until) is TokenUse.USED
+    assert await REVOKED.use(server, "b", until=until) is TokenUse.FIRST
 
 
 async def test_mark_is_one_and_ends_a_grace_after_the_token(server: Valkey) -> None:
@@ -65,7 +65,7 @@ async def test_exactly_one_of_many_callers_is_first(server: Valkey) -> None:
 
 async def test_token_that_expired_beyond_the_grace_is_never_first(server: Valkey) -> None:
     for _ in range(2):
-        assert await REVOKED.use(server, "a", until=time.time() - 62) is Use.TOO_LATE
+        assert await REVOKED.use(server, "a", until=time.time() - 62) is TokenUse.TOO_LATE
         assert await REVOKED.use_once(server, "a", until=time.time() - 62) is False
     assert await server.dbsize() == 0
     assert await REVOKED.use_once(server, "a", until=time.time() - 30) is True, "within the grace"
@@ -107,12 +107,14 @@ async def test_id_of_several_parts(server: Valkey) -> None:
 async def test_first_user_takes_what_was_kept(server: Valkey) -> None:
     until = soon()
     await HIDDEN.at("a").until(until).set(server, Hidden("email", 3))
-    assert await REVOKED.use_and_take(server, "a", HIDDEN.at("a"), until=until) == Taken(Use.FIRST, Hidden("email", 3))
-    assert await REVOKED.use_and_take(server, "a", HIDDEN.at("a"), until=until) == Taken(Use.USED, None)
-    assert await REVOKED.use_and_take(server, "b", HIDDEN.at("b"), until=until) == Taken(Use.FIRST, None), "lost"
+    taken = await REVOKED.use_and_take(server, "a", HIDDEN.at("a"), until=until)
+    assert taken == TokenTaken(TokenUse.FIRST, Hidden("email", 3))
+    assert await REVOKED.use_and_take(server, "a", HIDDEN.at("a"), until=until) == TokenTaken(TokenUse.USED, None)
+    lost = await REVOKED.use_and_take(server, "b", HIDDEN.at("b"), until=until)
+    assert lost == TokenTaken(TokenUse.FIRST, None)
     assert await HIDDEN.at("a").exists(server) is False
     late = await REVOKED.use_and_take(server, "c", HIDDEN.at("c"), until=time.time() - 3600)
-    assert late == Taken(Use.TOO_LATE, None)
+    assert late == TokenTaken(TokenUse.TOO_LATE, None)
 
 
 async def test_record_that_does_not_decode_is_handed_out_with_the_error(server: Valkey) -> None:

@@ -33,7 +33,7 @@ from keystead.patterns.lock_plain import PlainHold, PlainLock
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartLock, SmartRelease, new_lock_id
 from keystead.patterns.outbox import Delivery, Inbox, Outbox, OutboxEntry, Relayed
 from keystead.patterns.pending import BrokenRecord, PendingEntries, PendingEntry, PendingIndex, PendingOutcome
-from keystead.patterns.revocation import Revocation, Taken, Use
+from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
 from keystead.patterns.rotation import RotationState
 from keystead.patterns.worklist import WorkList
 from keystead.patterns.worklist_items import DeadLetter, Item, PatternFacts, Spoiled, TakenItems
@@ -137,11 +137,11 @@ __all__ = [
     "SpacedSlots",
     "Spoiled",
     "Stored",
-    "Taken",
     "TakenItems",
     "Tally",
     "Term",
-    "Use",
+    "TokenTaken",
+    "TokenUse",
     "When",
     "WhenAway",
     "Woken",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Protocol, Required, Self, TypedDict
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, NotOwner, Unavailable
@@ -101,13 +101,17 @@ class _Watch:
 
 
 _watches: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Watch]" = WeakKeyDictionary()
+_latest: "tuple[ReferenceType[asyncio.AbstractEventLoop], _Watch] | None" = None
 
 
 def _watch() -> _Watch:
+    """The watch of the running loop; nearly always that of the last call."""
+    global _latest
     loop = asyncio.get_running_loop()
-    found = _watches.get(loop)
-    if found is None:
-        found = _watches[loop] = _Watch()
+    if _latest is not None and _latest[0]() is loop:
+        return _latest[1]
+    found = _watches.setdefault(loop, _Watch())
+    _latest = ref(loop), found
     return found
 
 
@@ -172,7 +176,9 @@ class Holding:
         assert task is not None
         self._task, self._cancelling = task, task.cancelling()
         self._watch = _watch()
-        self._plan(min(self._every_seconds, self._ends_at - time.monotonic()))
+        self.due_at = min(time.monotonic() + self._every_seconds, self._ends_at)
+        if self.due_at < math.inf:
+            self._watch.plan(self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -213,8 +219,8 @@ class Holding:
 
     def _plan(self, seconds: float) -> None:
         assert self._watch is not None
-        self.due_at = time.monotonic() + seconds
         if seconds < math.inf:
+            self.due_at = time.monotonic() + seconds
             self._watch.plan(self)
         else:
             self._watch.forget(self)

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,9 +25,8 @@ class LeaseHolder(msgspec.Struct, frozen=True):
     contested: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LockLease:
-    """Proof of having taken a leased lock."""
+class LockLease(NamedTuple):
+    """Proof of having taken a leased lock. A tuple, since one is made for every lock that is taken."""
 
     me: bytes  # how the holder's JSON begins
     value: bytes | None  # the whole of it, where it is known

@@ -105,12 +105,12 @@ class LeasedLock:
 class LeasedLockAt:
     """One leased lock."""
 
-    __slots__ = ("_lock", "_ms", "_name", "reference")
+    __slots__ = ("_lock", "_ms", "_plain_name", "_tagged_name", "reference")
 
     def __init__(self, lock: LeasedLock, reference: LockRef) -> None:
         self._lock = lock
         self._ms = round(lock.lease_seconds * 1000)
-        self._name = {layout: reference.name(layout) for layout in Layout}
+        self._plain_name, self._tagged_name = reference.name(Layout.PLAIN), reference.name(Layout.TAGGED)
         self.reference = reference
 
     @property
@@ -144,11 +144,14 @@ class LeasedLockAt:
     def taking(self, layout: Layout, me: bytes, now: float) -> tuple[bytes, Command]:
         """What the lock will hold, and the command that takes it where holders are not numbered."""
         value = b'%b,"acquired_at":%.3f}' % (me, now)
-        return value, ("SET", self._name[layout], value, "NX", "GET", "PX", self._ms)
+        return value, ("SET", self._name(layout), value, "NX", "GET", "PX", self._ms)
 
     def freeing(self, layout: Layout, value: bytes) -> Command:
         """The command that frees the lock where nobody waits for it, on servers that have it."""
-        return ("DELIFEQ", self._name[layout], value)
+        return ("DELIFEQ", self._name(layout), value)
+
+    def _name(self, layout: Layout) -> bytes:
+        return self._plain_name if layout is Layout.PLAIN else self._tagged_name
 
     def renew(self, on: ScriptRunner, lease: LockLease) -> Awaitable[LockLease | None]:
         """Give the lock its whole time again; None when it is not this holder's any more. May be repeated."""

@@ -32,7 +32,7 @@ T = TypeVar("T")
 Identifier = Value | tuple[Value, ...]
 
 
-class Use(Enum):
+class TokenUse(Enum):
     """How a single use ended. Only ``FIRST`` allows what the token is for."""
 
     FIRST = "this was its first use"
@@ -40,14 +40,14 @@ class Use(Enum):
     TOO_LATE = "it has expired, so nobody could remember its use"
 
 
-_USES = {1: Use.FIRST, 0: Use.USED, -1: Use.TOO_LATE}
+_USES = {1: TokenUse.FIRST, 0: TokenUse.USED, -1: TokenUse.TOO_LATE}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken(Generic[R]):
+class TokenTaken(Generic[R]):
     """A use, and what was kept for it; None if nothing was, or the use was refused."""
 
-    use: Use
+    use: TokenUse
     kept: R | None
 
 
@@ -82,23 +82,23 @@ class Revocation:
         """
         return USE_ONCE(on, keys=[self._mark(identifier)], args=[self._until_ms(until)], decode=lambda code: code == 1)
 
-    def use(self, on: ScriptRunner, identifier: Identifier, *, until: float) -> Awaitable[Use]:
+    def use(self, on: ScriptRunner, identifier: Identifier, *, until: float) -> Awaitable[TokenUse]:
         """As ``use_once``, and says why not."""
         return USE_ONCE(on, keys=[self._mark(identifier)], args=[self._until_ms(until)], decode=_USES.__getitem__)
 
     def use_and_take(
         self, on: ScriptRunner, identifier: Identifier, kept: RecordRef[R], *, until: float
-    ) -> Awaitable[Taken[R]]:
+    ) -> Awaitable[TokenTaken[R]]:
         """Mark a token as used and take the record kept for its first user, in one atomic step.
 
         The record's key must share the tag of the mark. A record that does not decode is ``Corrupt`` and holds what
         was taken.
         """
 
-        def read(reply: list[Reply]) -> Taken[R]:
+        def read(reply: list[Reply]) -> TokenTaken[R]:
             fields = dict(zip(reply[1::2], reply[2::2], strict=True))
             try:
-                return Taken(_USES[reply[0]], kept.record.decode(fields) if fields else None)
+                return TokenTaken(_USES[reply[0]], kept.record.decode(fields) if fields else None)
             except Undecodable as error:
                 raise kept.corrupt(error, raw=_shown(fields)) from None
 
