@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, ListKey, Registry
-from keystead.patterns.delayed import DelayedSet, MoveStop, When
+from keystead.patterns.delayed import DelayedSet, IfWaiting, MoveStop
 from keystead.testing.server import LocalServer
 
 from .crash import crash_points
@@ -64,9 +64,9 @@ async def test_names_are_as_documented_and_declared(server: Valkey) -> None:
 
 async def test_schedule_replaces_keeps_or_only_hastens(server: Valkey) -> None:
     assert await QUEUED.schedule(server, "a", 10)
-    assert not await QUEUED.schedule(server, "a", 5, when=When.KEEP)
-    assert not await QUEUED.schedule(server, "a", 11, when=When.EARLIER)
-    assert await QUEUED.schedule(server, "a", 9, when=When.EARLIER)
+    assert not await QUEUED.schedule(server, "a", 5, if_waiting=IfWaiting.KEEP)
+    assert not await QUEUED.schedule(server, "a", 11, if_waiting=IfWaiting.EARLIER)
+    assert await QUEUED.schedule(server, "a", 9, if_waiting=IfWaiting.EARLIER)
     assert await QUEUED.due_at(server, "a") == 9
     assert await QUEUED.schedule(server, "a", 50)
     assert await QUEUED.next_at(server) == 50
@@ -210,7 +210,7 @@ MEMBERS = st.sampled_from("abcdef")
 TIMES = st.integers(0, 40).map(lambda number: number / 4)
 WORKERS = st.sampled_from(["", "w1", "w2"])
 MOVES = st.one_of(
-    st.tuples(st.just("schedule"), MEMBERS, TIMES, st.sampled_from(list(When))),
+    st.tuples(st.just("schedule"), MEMBERS, TIMES, st.sampled_from(list(IfWaiting))),
     st.tuples(st.just("take"), WORKERS, st.integers(1, 4), TIMES, st.booleans()),
     st.tuples(st.just("finish"), WORKERS, st.integers(0, 255)),
     st.tuples(st.just("reschedule"), WORKERS, TIMES),
@@ -248,8 +248,8 @@ class Both:
         valkey, due = self.valkey, self.due
         if kind == "schedule":
             member, at, when = given
-            await QUEUED.schedule(valkey, member, at, when=when)
-            if member not in due or when is When.REPLACE or (when is When.EARLIER and at < due[member]):
+            await QUEUED.schedule(valkey, member, at, if_waiting=when)
+            if member not in due or when is IfWaiting.REPLACE or (when is IfWaiting.EARLIER and at < due[member]):
                 due[member] = at
         elif kind == "cancel":
             assert await QUEUED.cancel(valkey, given[0]) == (due.pop(given[0], None) is not None)
@@ -324,7 +324,7 @@ async def play(url: str, flush, moves) -> None:
     valkey = await connect(url)
     try:
         both = Both(valkey)
-        first = [("schedule", member, number / 2, When.REPLACE) for number, member in enumerate("abcde")]
+        first = [("schedule", member, number / 2, IfWaiting.REPLACE) for number, member in enumerate("abcde")]
         for move in (*first, *moves):
             await both.move(*move)
             await both.check()

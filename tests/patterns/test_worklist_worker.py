@@ -215,10 +215,9 @@ class Both:
             await worker.recover(valkey, now=1.0)
             model.crash(name)
         elif kind == "leave" and name:
-            await worker.leave(valkey)
+            assert await worker.leave(valkey) == bool(model.held[name])
+            await valkey.run(("DEL", LIST.alive_key.at(name).name(valkey.layout)), int)  # it lingers for a second
             model.alive.discard(name)
-            if not model.held[name]:
-                model.known.discard(name)
 
     async def check(self) -> None:
         """Every list is as the model has it, and every item that was pushed is in exactly one place."""

@@ -12,7 +12,7 @@ from keystead.patterns.counters import Counted, Counter, MonthlyCounter
 from keystead.patterns.daily import CANONICAL, DailyFamily, Day, Late, LateCount
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
-from keystead.patterns.delayed import AdoptedMembers, DelayedSet, MovedDue, MoveStop, When
+from keystead.patterns.delayed import AdoptedMembers, DelayedSet, IfWaiting, MovedDue, MoveStop
 from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
 from keystead.patterns.fairqueue import FairQueue
 from keystead.patterns.fairqueue_blacklist import Blacklisted
@@ -83,6 +83,7 @@ __all__ = [
     "FixedWindow",
     "Gcra",
     "Holding",
+    "IfWaiting",
     "Inbox",
     "Item",
     "Keepalives",
@@ -142,7 +143,6 @@ __all__ = [
     "Term",
     "TokenTaken",
     "TokenUse",
-    "When",
     "WhenAway",
     "Woken",
     "WorkList",

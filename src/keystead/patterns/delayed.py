@@ -26,7 +26,7 @@ MOVE_DUE = Script("keystead.patterns", "scripts/delayed/move_due.lua")
 ADOPT = Script("keystead.patterns", "scripts/delayed/adopt.lua")
 
 
-class When(Enum):
+class IfWaiting(Enum):
     """What ``schedule`` does with a member that waits already."""
 
     REPLACE = ()
@@ -126,10 +126,10 @@ class DelayedSet(Generic[T]):
     # -- waiting ----------------------------------------------------------------------------------------------------
 
     def schedule(
-        self, on: Valkey | Pipeline, member: T, at: float, *, when: When = When.REPLACE
+        self, on: Valkey | Pipeline, member: T, at: float, *, if_waiting: IfWaiting = IfWaiting.REPLACE
     ) -> Awaitable[bool]:
         """Let a member be due at a time; says whether that changed anything. Also for a caller's transaction."""
-        command = ("ZADD", self.due.name(on.layout), *when.value, "CH", repr(float(at)), self._encoded(member))
+        command = ("ZADD", self.due.name(on.layout), *if_waiting.value, "CH", repr(float(at)), self._encoded(member))
         return on.run(command, bool)
 
     def schedule_many(self, on: Valkey | Pipeline, times: Mapping[T, float]) -> Awaitable[int]:
@@ -141,11 +141,11 @@ class DelayedSet(Generic[T]):
         return self.due.remove(on, *members)
 
     def due_at(self, on: Valkey | Pipeline, member: T) -> Awaitable[float | None]:
-        """When a waiting member is due."""
+        """IfWaiting a waiting member is due."""
         return self.due.score(on, member)
 
     def next_at(self, on: Valkey | Pipeline) -> Awaitable[float | None]:
-        """When the next member is due, None if none waits."""
+        """IfWaiting the next member is due, None if none waits."""
         command = ("ZRANGE", self.due.name(on.layout), 0, 0, "WITHSCORES")
         return on.run(command, _first_score, repeat=True)
 

@@ -133,7 +133,7 @@ class DelayedWorker(Generic[T]):
         return self._living().beat(on)
 
     def leave(self, on: ScriptRunner) -> Awaitable[bool]:
-        """End the sign of life, so that what is left can be adopted at once; says whether anything is."""
+        """Let the sign of life end within a second, so that what is left can be adopted; says whether anything is."""
         return self._living().leave(on)
 
     def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:

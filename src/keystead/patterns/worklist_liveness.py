@@ -10,6 +10,7 @@ from keystead.errors import Unavailable
 from keystead.keys import FlagRef, KeyReference, SetRef
 
 LEAVE = Script("keystead.patterns", "scripts/worklist/leave.lua")
+LINGER_SECONDS = 1.0
 
 
 class Liveness:
@@ -32,8 +33,12 @@ class Liveness:
         return on.run_block(commands, lambda replies: None, repeat=True)
 
     def leave(self, on: ScriptRunner) -> Awaitable[bool]:
-        """End the sign of life, so that what is left can be adopted at once; says whether anything is."""
-        return LEAVE(on, keys=(self._purgatory, self.mark, self.workers), args=(self.name,), decode=bool)
+        """Let the sign of life end within a second, so that what is left can be adopted; says whether anything is.
+
+        Not at once: a wait that was just broken off may still receive an item on the server.
+        """
+        linger_ms = max(1, round(min(LINGER_SECONDS, self._seconds / 3) * 1000))
+        return LEAVE(on, keys=(self._purgatory, self.mark), args=(linger_ms,), decode=bool)
 
     @asynccontextmanager
     async def alive(self, valkey: Valkey) -> AsyncIterator[None]:

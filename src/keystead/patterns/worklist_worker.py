@@ -15,7 +15,6 @@ from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")
 
-MOST_ITEMS = 5000
 # One blocking wait at most, so that an item can only arrive while the sign of life sent along still counts.
 LONGEST_WAIT_SECONDS = 10.0
 
@@ -251,7 +250,7 @@ class Worker(Generic[T]):
         return self._living().beat(on)
 
     def leave(self, on: ScriptRunner) -> Awaitable[bool]:
-        """End the sign of life, so that what is left can be adopted at once; says whether anything is."""
+        """Let the sign of life end within a second, so that what is left can be adopted; says whether anything is."""
         return self._living().leave(on)
 
     def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
