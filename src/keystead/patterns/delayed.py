@@ -141,11 +141,11 @@ class DelayedSet(Generic[T]):
         return self.due.remove(on, *members)
 
     def due_at(self, on: Valkey | Pipeline, member: T) -> Awaitable[float | None]:
-        """IfWaiting a waiting member is due."""
+        """When a waiting member is due."""
         return self.due.score(on, member)
 
     def next_at(self, on: Valkey | Pipeline) -> Awaitable[float | None]:
-        """IfWaiting the next member is due, None if none waits."""
+        """When the next member is due, None if none waits."""
         command = ("ZRANGE", self.due.name(on.layout), 0, 0, "WITHSCORES")
         return on.run(command, _first_score, repeat=True)
 
