@@ -99,10 +99,11 @@ class Tally:
         for day, (plain, broken_down) in self._days.items():
             counts_name, breakdown_names = family.day_names(day, on.layout)
             names.append(counts_name)
-            arguments += (day, len(plain))
+            arguments += (day, len(plain), len(plain) + len(broken_down))
             for item in plain.items():
                 arguments += item
-            arguments.append(len(broken_down))
+            for event, fields in broken_down.items():
+                arguments += (event, sum(fields.values()))
             for event, fields in broken_down.items():
                 names.append(breakdown_names[event])
                 arguments += (event, len(fields))

@@ -6,18 +6,15 @@
 -- KEYS[4..]  hash    days         for each day: its counts, then the breakdown of each event that has one
 -- ARGV[1]    text    uid          names this call; late entries are numbered under it
 -- ARGV[2]    int     most_fields  1..1000000, what a breakdown may hold; more is counted as other
--- ARGV[3..]  text    amounts      for each day: day, n, n times event amount, m, m times event n (n times field amount)
+-- ARGV[3..]  text    amounts      for each day: day, number of plain events, number of all events, event and amount of
+--                                 each (plain ones first), then for each other event: event, number of values, value
+--                                 and amount of each
 -- Returns  {late entries, amount that went to other}
 -- Cost     O(amounts)             Repeat: not safe; a repeat counts again
 local earliest, rotation, late, uid, most_fields = KEYS[1], KEYS[2], KEYS[3], ARGV[1], tonumber(ARGV[2])
 local next_key, next_argument, late_entries, overflow = 4, 3, 0, 0
 local rotated_to = tonumber(redis.call('HGET', rotation, 'rotated_to') or '-1')
 local first = tonumber(redis.call('GET', earliest) or '1e9')
-
-local function take()
-  next_argument = next_argument + 1
-  return ARGV[next_argument - 1]
-end
 
 local function put_late(day, event, breakdown, amount)
   local entry = {id = uid .. ':' .. late_entries, unix_date = day, event = event, breakdown = breakdown, amount = amount}
@@ -31,22 +28,24 @@ local function too_many(breakdown, new_field)
 end
 
 while next_argument <= #ARGV do
-  local day, counts = tonumber(take()), KEYS[next_key]
-  local gone = day < rotated_to
-  next_key = next_key + 1
+  local day, plain, all = tonumber(ARGV[next_argument]), tonumber(ARGV[next_argument + 1]), ARGV[next_argument + 2]
+  local counts, start, gone = KEYS[next_key], next_argument + 3, day < rotated_to
+  next_key, next_argument = next_key + 1, start + 2 * all
   if not gone and day < first then
     redis.call('SET', earliest, day)
     first = day
   end
-  for _ = 1, take() do
-    local event, amount = take(), take()
-    if gone then put_late(day, event, nil, tonumber(amount)) else redis.call('HINCRBY', counts, event, amount) end
+  for place = start, start + 2 * (gone and plain or all) - 1, 2 do
+    if gone then
+      put_late(day, ARGV[place], nil, tonumber(ARGV[place + 1]))
+    else
+      redis.call('HINCRBY', counts, ARGV[place], ARGV[place + 1])
+    end
   end
-  for _ = 1, take() do
-    local event, fields, breakdown, sum = take(), tonumber(take()), KEYS[next_key], 0
-    next_key = next_key + 1
-    for _ = 1, fields do
-      local field, amount = take(), take()
+  for _ = plain + 1, all do
+    local event, values, breakdown = ARGV[next_argument], ARGV[next_argument + 1], KEYS[next_key]
+    for place = next_argument + 2, next_argument + 2 * values, 2 do
+      local field, amount = ARGV[place], ARGV[place + 1]
       if gone then
         put_late(day, event, field, tonumber(amount))
       elseif redis.call('HINCRBY', breakdown, field, amount) == tonumber(amount) and too_many(breakdown, field) then
@@ -54,9 +53,8 @@ while next_argument <= #ARGV do
         redis.call('HINCRBY', breakdown, 'other', amount)
         overflow = overflow + amount
       end
-      sum = sum + amount
     end
-    if not gone then redis.call('HINCRBY', counts, event, string.format('%.0f', sum)) end
+    next_key, next_argument = next_key + 1, next_argument + 2 + 2 * values
   end
 end
 return {late_entries, overflow}
