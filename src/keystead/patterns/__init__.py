@@ -20,6 +20,8 @@ from keystead.patterns.fairqueue_consumer import FairConsumer
 from keystead.patterns.fairqueue_keys import BlacklistReason, Keepalives, QueueGate
 from keystead.patterns.fairqueue_lanes import FairLanes, lane_names
 from keystead.patterns.fairqueue_values import Leased, LeasedBatch, Parked, Produced, Requeued, Restored, Woken
+from keystead.patterns.fanout import FanOut, FanOutHere
+from keystead.patterns.fanout_room import Envelope, Event, FanOutListener, TooSlow
 from keystead.patterns.leader import Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctValues, Renewal, SlidingList, SlidingLog
@@ -33,6 +35,7 @@ from keystead.patterns.lock_plain import PlainHold, PlainLock
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartLock, SmartRelease, new_lock_id
 from keystead.patterns.outbox import Delivery, Inbox, Outbox, OutboxEntry, Relayed
 from keystead.patterns.pending import BrokenRecord, PendingEntries, PendingEntry, PendingIndex, PendingOutcome
+from keystead.patterns.presence import OnlineMarkers, Presence, PresenceHere
 from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
 from keystead.patterns.rotation import RotationState
 from keystead.patterns.worklist import WorkList
@@ -71,6 +74,8 @@ __all__ = [
     "DistinctValues",
     "DueItem",
     "DueItems",
+    "Envelope",
+    "Event",
     "FailMode",
     "Failed",
     "FailureShare",
@@ -78,6 +83,9 @@ __all__ = [
     "FairConsumer",
     "FairLanes",
     "FairQueue",
+    "FanOut",
+    "FanOutHere",
+    "FanOutListener",
     "Fenced",
     "Finished",
     "FixedWindow",
@@ -105,6 +113,7 @@ __all__ = [
     "MonthlyCounter",
     "MoveStop",
     "MovedDue",
+    "OnlineMarkers",
     "Outbox",
     "OutboxEntry",
     "Parked",
@@ -116,6 +125,8 @@ __all__ = [
     "Permit",
     "PlainHold",
     "PlainLock",
+    "Presence",
+    "PresenceHere",
     "ProcessTier",
     "Produced",
     "Push",
@@ -143,6 +154,7 @@ __all__ = [
     "Term",
     "TokenTaken",
     "TokenUse",
+    "TooSlow",
     "WhenAway",
     "Woken",
     "WorkList",
