@@ -129,6 +129,25 @@ async def test_finish_and_take_advances_in_one_step(server: Valkey) -> None:
     assert await names(server) == set()
 
 
+async def test_every_way_of_taking_is_a_sign_of_life(server: Valkey) -> None:
+    """Otherwise a worker that was thought dead could take items into a purgatory that nobody looks at."""
+    worker = RAW.worker("w")
+    key = RAW.alive_key.at("w").name(server.layout)
+    for take in (
+        lambda: worker.take(server, 1, now=NOW),
+        lambda: worker.take(server, 1, now=NOW, leftovers_first=False),
+        lambda: worker.take_from(server, [RAW.queue], 1, now=NOW),
+        lambda: worker.finish_and_take(server, [], 1, now=NOW),
+        lambda: worker.wait_and_take(server, 1, 1, now=NOW),
+    ):
+        await server.run(("DEL", key), int)
+        await RAW.adopt(server, now=NOW)
+        await RAW.push_raw(server, b"x")
+        assert (await take()).items
+        assert await server.run(("PTTL", key), int) > 29_000
+        assert await RAW.workers_key.at().contains(server, "w")
+
+
 async def test_several_lists_are_served_in_the_order_given(server: Valkey) -> None:
     high = ListKey(SPACE, "raw:high", bytes, purpose="first")
     try:

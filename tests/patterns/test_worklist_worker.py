@@ -159,8 +159,11 @@ class Both:
             self.last = model.take(name, *rest)
             await self.seen(name, taken)
         elif kind == "advance":
-            model.done += model.remove(name, self.raws(name))
+            found = model.remove(name, self.raws(name))
+            model.done += found
+            model.see(name)
             taken = await worker.finish_and_take(valkey, mind, rest[0], now=1.0)
+            assert len(taken.lost) == len(mind) - len(found)
             self.minds[name] = []
             self.last = model.take(name, rest[0], True)
             await self.seen(name, taken)

@@ -68,12 +68,13 @@ class TakenItems(Generic[T]):
     """What one take gave, oldest first. ``recovered``: these lay in purgatory already, from before.
 
     ``spoiled`` did not decode. Taken over a connection they already are dead letters; taken in a pipeline they still
-    lie in purgatory.
+    lie in purgatory. ``lost``: items that were to be finished in the same step, and another worker has adopted.
     """
 
     items: list[Item[T]]
     recovered: bool = False
     spoiled: tuple[Spoiled, ...] = ()
+    lost: tuple[Item[T], ...] = ()
 
     def __iter__(self) -> Iterator[Item[T]]:
         return iter(self.items)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from keystead.engine import Pipeline, Script, Valkey
@@ -124,10 +124,15 @@ class Worker(Generic[T]):
     def finish_and_take(
         self, on: ScriptRunner, items: Sequence[Item[T]], most: int, *, now: float
     ) -> Awaitable[TakenItems[T]]:
-        """Finish these and take the next, leftovers first, in one atomic step."""
-        keys = (self.queue, self.purgatory, self.poison)
+        """Finish these and take the next, leftovers first, in one atomic step. ``lost`` were no longer ours."""
+
+        def decode(reply: Reply) -> TakenItems[T]:
+            taken = self._taken(reply[1])
+            return replace(taken, lost=tuple(items[place - 1] for place in reply[0]))
+
         taking: Awaitable[TakenItems[T]] = FINISH_AND_TAKE(
-            on, keys=keys, args=(most, *(item.raw for item in items)), decode=lambda reply: self._taken(reply[1])
+            on, keys=self._places, args=(most, self.name, self._rules.alive_ms, *(item.raw for item in items)),
+            decode=decode,
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 

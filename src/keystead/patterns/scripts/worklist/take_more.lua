@@ -11,11 +11,9 @@
 -- Cost     O(most)            Repeat: not safe; after a lost reply the items lie in purgatory
 -- include _push
 -- include _take
+-- include _life
 local queue, purgatory, poison = KEYS[1], KEYS[2], KEYS[3]
 local most, worker, alive_ms = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 
-if #KEYS > 3 then
-  redis.call('SADD', KEYS[5], worker)
-  redis.call('SET', KEYS[4], '1', 'PX', alive_ms)
-end
+show_life(worker, alive_ms)
 return take_items(queue, purgatory, poison, most, false)
