@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench import report, suites
-from bench.environments import PEERS, CannotBuild
+from bench.environments import ENVIRONMENTS, CannotBuild
 from bench.plan import Home, Suite
 from bench.results import Row, rows
 from bench.runner import QUICK, Pace, play
@@ -65,7 +65,7 @@ def main() -> int:
 
 def narrow(suite: Suite, case: str, ours: bool, peers: bool) -> Suite:
     """The suite with only the wanted cases and contestants."""
-    homes = {home for home, wanted in ((Home.PROJECT, ours), (Home.PEERS, peers)) if wanted}
+    homes = {home for home in Home if (ours if home is Home.PROJECT else peers)}
     return replace(suite, cases=tuple(
         replace(one, contestants=tuple(each for each in one.contestants if each.home in homes))
         for one in suite.cases
@@ -74,12 +74,13 @@ def narrow(suite: Suite, case: str, ours: bool, peers: bool) -> Suite:
 
 
 def prepare_peers(console: Console, chosen: list[Suite]) -> None:
-    """Make the environment of the peers if this run needs it and it is missing or out of date."""
-    needed = any(each.home is Home.PEERS for suite in chosen for case in suite.cases for each in case.contestants)
-    if needed and not PEERS.is_current():
-        with console.status("installing the peers into an environment of their own"):
-            PEERS.build()
-        console.print("the environment of the peers was made", style="dim")
+    """Make the environments of peers that this run needs and that are missing or out of date."""
+    needed = {each.home for suite in chosen for case in suite.cases for each in case.contestants}
+    for home, environment in ENVIRONMENTS.items():
+        if home in needed and not environment.is_current():
+            with console.status(f"installing the {home.value} into an environment of their own"):
+                environment.build()
+            console.print(f"the environment of the {home.value} was made", style="dim")
 
 
 def pace_of(given: argparse.Namespace) -> Pace:

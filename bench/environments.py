@@ -1,4 +1,4 @@
-"""The interpreters that contestants run under: ours, and an environment that holds the peers."""
+"""The interpreters that contestants run under: ours, and environments that hold the peers."""
 
 import hashlib
 import subprocess
@@ -51,9 +51,12 @@ class PeersEnvironment:
                               "use --no-peers to measure ours alone")
 
 
-PEERS = PeersEnvironment(HERE / ".venv-peers", HERE / "requirements-peers.txt")
+ENVIRONMENTS = {
+    Home.PEERS: PeersEnvironment(HERE / ".venv-peers", HERE / "requirements-peers.txt"),
+    Home.PEERS_OLD_REDIS: PeersEnvironment(HERE / ".venv-peers-old-redis", HERE / "requirements-peers-old-redis.txt"),
+}
 
 
 def interpreter(home: Home) -> str:
     """The Python that runs contestants of ``home``."""
-    return sys.executable if home is Home.PROJECT else str(PEERS.python)
+    return sys.executable if home is Home.PROJECT else str(ENVIRONMENTS[home].python)

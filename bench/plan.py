@@ -15,6 +15,7 @@ class Home(Enum):
 
     PROJECT = "project"
     PEERS = "peers"
+    PEERS_OLD_REDIS = "peers with an older redis-py"
 
 
 @dataclass(frozen=True, slots=True)

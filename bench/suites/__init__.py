@@ -4,7 +4,7 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "keys", "first_light", "worklist")
+NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily")
 
 
 def load(name: str) -> Suite:
