@@ -18,6 +18,8 @@ FACTS = {"writers": ("tests",), "readers": ("tests",)}
 LEASE_SECONDS = 1.0
 LOCK = LeasedLock(ROOM, "vault:lock", lease_seconds=LEASE_SECONDS, fence="vault:fence", purpose="one writer", **FACTS)
 STEADY = LeasedLock(ROOM, "vault:steady:lock", lease_seconds=5.0, purpose="one at a time, for longer", **FACTS)
+REPLICATED = LeasedLock(ROOM, "vault:kept:lock", lease_seconds=60.0, fence="vault:kept:fence", purpose="one at a time",
+                        **FACTS)
 LEADER = Leader(ROOM, "vault:leader", epoch="vault:epoch", lease_seconds=LEASE_SECONDS, renew_seconds=0.2,
                 margin_seconds=0.3, purpose="one leader", **FACTS)
 ENTRIES = ListKey(ROOM, "vault:entries", str, purpose="number of the writer, in the order written", **FACTS)

@@ -9,7 +9,7 @@ from keystead.clock import SystemClock
 from keystead.engine import Valkey, connect
 from keystead.patterns.lock import LockLost
 
-from .lock_program import ENTRIES, LEASE_SECONDS, LOCK, STEADY
+from .lock_program import ENTRIES, LEASE_SECONDS, LOCK, REPLICATED, STEADY
 from .programs import programs
 
 PROGRAM = "tests.faults.lock_program"
@@ -134,6 +134,28 @@ async def test_held_lock_survives_a_restart_of_the_server(valkey: Valkey, valkey
         valkey_server.restart()
         await asyncio.sleep(2)
         held.check()
+
+
+@pytest.mark.cluster
+@pytest.mark.xdist_group("cluster")
+async def test_lock_that_a_replica_knows_of_survives_the_loss_of_its_primary(cluster: Valkey, valkey_cluster) -> None:
+    """Taken and, with WAIT, known to the replica: after the failover it is still held and its number not given again."""
+    lock = REPLICATED.at()
+    async with cluster.pipeline(transaction=False) as pipe:
+        taking = lock.try_acquire(pipe, now=CLOCK.now())
+        pipe.execute_command("WAIT", 1, 5000)
+        replies = await pipe.execute()
+    lease = await taking
+    assert lease is not None and replies[-1] >= 1
+    victim = valkey_cluster.primary_of(lock.reference.name(cluster.layout))
+    victim.kill()
+
+    assert await lock.try_acquire(cluster, now=CLOCK.now()) is None
+    renewed = await lock.renew(cluster, lease)
+    assert renewed is not None
+    assert await lock.release(cluster, renewed, now=CLOCK.now()) is True
+    after = await lock.try_acquire(cluster, now=CLOCK.now())
+    assert after is not None and after.fence == lease.fence + 1
 
 
 async def _entry_of(valkey: Valkey, fence: int) -> None:

@@ -78,7 +78,7 @@ async def test_entries_of_competing_holders_never_mix(server: Valkey) -> None:
             while (lease := await lock.try_acquire(server, now=NOW)) is None:
                 await asyncio.sleep(0.001)
             for _ in range(10):
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.002)  # time enough to lose the lock
                 try:
                     await ENTRIES.at("x").push_right(lock.fenced(server, lease), f"{lease.fence:03}")
                 except LockLost:

@@ -21,6 +21,7 @@ from keystead.patterns import lock_leased
 from keystead.patterns.lock import LockHeld, LockLost
 from keystead.patterns.lock_lease import LeaseHolder, LockLease, Place, new_holder
 from keystead.patterns.lock_leased import LeasedLock
+from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
@@ -153,6 +154,20 @@ async def test_patience_ends_and_leaves_no_trace(server: Valkey, lock) -> None:
                 raise AssertionError("two holders")
         assert 0.2 <= time.monotonic() - began < 2
         assert await waiters(lock, server, 0)
+
+
+async def test_waits_and_refusals_are_counted(server: Valkey, lock) -> None:
+    pattern = lock.reference.declaration.pattern
+    waits, refusals = counts.value("lock_waits", lock=pattern), counts.value("lock_refusals", lock=pattern)
+    waited = counts.value("lock_wait_seconds", lock=pattern)
+    async with lock.hold(server, CLOCK):
+        for patience in (0, 0.1):
+            with pytest.raises(LockHeld):
+                async with lock.hold(server, CLOCK, patience_seconds=patience):
+                    raise AssertionError("two holders")
+    assert counts.value("lock_waits", lock=pattern) == waits + 1
+    assert counts.value("lock_refusals", lock=pattern) == refusals + 2
+    assert counts.value("lock_wait_seconds", lock=pattern) >= waited + 0.1
 
 
 async def test_cancelled_waiter_leaves_the_queue_and_a_lock_handed_to_it_goes_on(server: Valkey, lock) -> None:

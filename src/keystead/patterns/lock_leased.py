@@ -128,11 +128,14 @@ class LeasedLockAt:
         """
         me, ends_at = me or new_holder(), time.monotonic() + self._lock.lease_seconds
         if self._lock.fence is not None:
-            return TAKE(
-                on, keys=[self.reference, self._lock.fence.at(**self.reference.arguments)],
-                args=[me, b"%.3f" % now, self._ms],
-                decode=lambda number: LockLease(me, None, number, ends_at) if number else None,
-            )
+            taken_at = b"%.3f" % now
+
+            def read_number(number: int) -> LockLease | None:
+                value = b'%b,"acquired_at":%b,"fence":%d}' % (me, taken_at, number)  # as the script wrote it
+                return LockLease(me, value, number, ends_at) if number else None
+
+            counter = self._lock.fence.at(**self.reference.arguments)
+            return TAKE(on, keys=[self.reference, counter], args=[me, taken_at, self._ms], decode=read_number)
         value, command = self.taking(on.layout, me, now)
 
         def read(found: Reply) -> LockLease | None:

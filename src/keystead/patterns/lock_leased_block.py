@@ -14,9 +14,14 @@ from keystead.errors import ReplyLost, Unavailable
 from keystead.patterns.lock import MARGIN, Holding, LockHeld
 from keystead.patterns.lock_fence import Fenced
 from keystead.patterns.lock_lease import LockLease, has_compare_and_delete, new_holder
+from keystead.telemetry import counts
 
 if TYPE_CHECKING:
     from keystead.patterns.lock_leased import LeasedLockAt
+
+counts.describe("lock_waits", "times a task had to wait for a lock, by lock")
+counts.describe("lock_wait_seconds", "how long tasks waited for a lock in all, by lock")
+counts.describe("lock_refusals", "times a lock was not had, by lock")
 
 RENEWALS = 3  # in one lease
 ASK_SECONDS = 1.0
@@ -95,8 +100,13 @@ class LeaseHolding(Holding):
             self._note(lease)
 
     async def _wait_or_refuse(self, me: bytes) -> None:
-        lease = None if self._patience_seconds == 0 else await self._wait_for_turn(me, self._patience_seconds)
+        lease, pattern, began = None, self._lock.reference.declaration.pattern, time.monotonic()
+        if self._patience_seconds != 0:
+            lease = await self._wait_for_turn(me, self._patience_seconds)
+            counts.add("lock_waits", lock=pattern)
+            counts.add("lock_wait_seconds", time.monotonic() - began, lock=pattern)
         if lease is None:
+            counts.add("lock_refusals", lock=pattern)
             raise LockHeld(self.key)
         self._note(lease)
 
