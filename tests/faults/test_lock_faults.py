@@ -139,7 +139,7 @@ async def test_held_lock_survives_a_restart_of_the_server(valkey: Valkey, valkey
 @pytest.mark.cluster
 @pytest.mark.xdist_group("cluster")
 async def test_lock_that_a_replica_knows_of_survives_the_loss_of_its_primary(cluster: Valkey, valkey_cluster) -> None:
-    """Taken and, with WAIT, known to the replica: after the failover it is still held and its number not given again."""
+    """Taken and, with WAIT, known to the replica: still held after the failover, and its number not given again."""
     lock = REPLICATED.at()
     async with cluster.pipeline(transaction=False) as pipe:
         taking = lock.try_acquire(pipe, now=CLOCK.now())
