@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keystead.engine import Valkey, connect
-from keystead.errors import DeclarationError
+from keystead.errors import DeclarationError, Invalid
 from keystead.keys import IntegerKey, Keyspace, ListKey, Registry
 from keystead.patterns.outbox import Delivery, Inbox, Outbox
 from keystead.testing.clock import MovableClock
@@ -177,6 +177,12 @@ async def test_crash_at_any_command_delivers_each_once_and_in_order(server: Valk
         assert await OUT.length(server) == 0
         if not mortal.dead:
             return
+
+
+async def test_relay_refuses_more_than_one_step_can_remove(valkey: Valkey) -> None:
+    for most in (0, 5001):
+        with pytest.raises(Invalid, match="1 to 5000"):
+            await OUT.relay(valkey, SEEN.into(valkey, HOT.at()), now=NOW, most=most)
 
 
 def test_entry_without_a_uid_is_refused() -> None:

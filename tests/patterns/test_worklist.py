@@ -10,6 +10,7 @@ from keystead.engine import Valkey
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, ListKey, Registry, SortedSetKey
 from keystead.patterns.worklist import WorkList
+from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
 
 from .crash import crash_points
@@ -189,8 +190,10 @@ async def test_undecodable_item_becomes_a_dead_letter_and_the_rest_goes_on(serve
     await TEXTS.push(server, Text("1"))
     await TEXTS.push_raw(server, b"\xff\x00", b'{"uid": 5}')
     await TEXTS.push(server, Text("2"))
+    before = counts.value("keys_undecodable", declaration="sms:to_send")
     taken = await TEXTS.worker("w").take(server, 10, now=NOW)
     assert taken.values == [Text("1"), Text("2")] and len(taken.spoiled) == 2
+    assert counts.value("keys_undecodable", declaration="sms:to_send") == before + 2
     letters = await TEXTS.dead_letters(server)
     assert [letter.raw for letter in letters] == [b"\xff\x00", b'{"uid": 5}']
     assert "does not decode" in letters[0].error and letters[0].dead_at == NOW

@@ -23,6 +23,7 @@ from keystead.patterns.worklist_items import (
     Item,
     PatternFacts,
     Spoiled,
+    count_spoiled,
     facts_of,
     opened,
     told,
@@ -155,6 +156,7 @@ class Buffer(Generic[T]):
             batch = await self._take(on, most, now)
             if batch is None or not batch.spoiled:
                 return batch
+            count_spoiled(self.buffer_key, batch.spoiled)
             await self.bury(on, batch, batch.spoiled, error="", now=now)
             if batch.rows:
                 return batch

@@ -11,7 +11,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Codec, ListRef, Reply, SortedSetRef, Undecodable
-from keystead.patterns.worklist_items import DeadLetter, Spoiled, facts_of
+from keystead.patterns.worklist_items import DeadLetter, Spoiled, count_spoiled, facts_of
 from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")
@@ -154,6 +154,7 @@ class DelayedWorker(Generic[T]):
     ) -> DueItems[T]:
         taken = await taking
         if taken.spoiled:
+            count_spoiled(self.due.declaration, taken.spoiled)
             await self.bury(on, taken.spoiled, error="", now=now)
         return taken
 

@@ -11,10 +11,18 @@ from typing import Any, Generic, TypeVar, Unpack
 
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
-from keystead.errors import DeclarationError
+from keystead.errors import DeclarationError, Invalid
 from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Value
 from keystead.keys.codecs import Of
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, facts_of, opened, told
+from keystead.patterns.worklist_items import (
+    DeadLetter,
+    DeadLetterCodec,
+    PatternFacts,
+    count_spoiled,
+    facts_of,
+    opened,
+    told,
+)
 
 T = TypeVar("T")
 
@@ -22,6 +30,7 @@ REMOVE = Script("keystead.patterns", "scripts/outbox/remove.lua")
 DELIVER = Script("keystead.patterns", "scripts/outbox/deliver.lua")
 
 SEEN_SECONDS = 86400.0
+MOST_ENTRIES = 5000
 
 
 class Delivery(Enum):
@@ -112,6 +121,8 @@ class Outbox(Generic[T]):
         A crash in between delivers them again, with no second effect. What ``deliver`` raises is raised here, and the
         entries stay, foremost. Undecodable ones go to the dead letters and do not stop the others.
         """
+        if not 1 <= most <= MOST_ENTRIES:
+            raise Invalid(f"a relay delivers 1 to {MOST_ENTRIES} entries at a time, got {most}")
         outbox = self.outbox
         raws: list[bytes] = await valkey.run(("LRANGE", outbox.name(valkey.layout), 0, most - 1), list, repeat=True)
         if not raws:
@@ -120,6 +131,7 @@ class Outbox(Generic[T]):
         entries = [OutboxEntry(self._uid(item.value), item.value, item.raw) for item in items]
         delivery = await deliver(entries) if entries else Delivery.ACCEPTED
         full = delivery is Delivery.NO_ROOM
+        count_spoiled(self.outbox_key, spoiled)
         pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
         done = [] if full else [item.raw for item in items]
         if done or pairs:

@@ -155,6 +155,8 @@ class PendingIndex(Generic[R]):
     ) -> Awaitable[bool]:
         """Write record and index entry together. With ``only_new`` an existing member stays and the answer is False."""
         fields = [part for pair in self.record_key.record.encode(record).items() for part in pair]
+        if not fields:
+            raise DeclarationError(f"{self.record_key.pattern}: a record of which every field is None cannot be kept")
         return OPEN(on, keys=[self.index, self.record(member)], args=(member, float(score), int(only_new), *fields),
                     decode=bool)
 

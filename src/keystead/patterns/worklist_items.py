@@ -8,6 +8,7 @@ import msgspec
 
 from keystead.keys import NO_TTL, Codec, Declaration, Kind, OnCorrupt, Personal, Tag, Ttl, Undecodable
 from keystead.keys.keyspace import Facts
+from keystead.telemetry import counts
 
 T = TypeVar("T")
 
@@ -94,6 +95,12 @@ def opened(codec: Codec[T], raws: Iterable[bytes]) -> tuple[list[Item[T]], tuple
         return [Item(decode(raw), raw) for raw in raws], ()
     except Undecodable:
         return _with_spoiled(decode, raws)
+
+
+def count_spoiled(declaration: Declaration, spoiled: tuple[Spoiled, ...]) -> None:
+    """Count elements that did not decode, as every other read of a declared key does."""
+    if spoiled:
+        counts.add("keys_undecodable", len(spoiled), declaration=declaration.pattern)
 
 
 def _with_spoiled(decode: Callable[[bytes], T], raws: Iterable[bytes]) -> tuple[list[Item[T]], tuple[Spoiled, ...]]:

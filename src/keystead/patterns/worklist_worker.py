@@ -10,7 +10,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import ListRef, MapRef, Reply
-from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, facts_of, opened
+from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, count_spoiled, facts_of, opened
 from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")
@@ -179,6 +179,7 @@ class Worker(Generic[T]):
     async def _without_spoiled(self, on: ScriptRunner, taking: Awaitable[TakenItems[T]], now: float) -> TakenItems[T]:
         taken = await taking
         if taken.spoiled:
+            count_spoiled(self.queue.declaration, taken.spoiled)
             await self.bury(on, taken.spoiled, error=None, now=now)
         return taken
 
