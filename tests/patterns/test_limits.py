@@ -397,6 +397,23 @@ async def test_an_open_limit_lets_through_and_a_closed_one_refuses_while_the_ser
         await valkey.aclose()
 
 
+async def test_a_server_that_does_not_answer_is_away_after_a_second(fault_proxy) -> None:
+    proxy = await fault_proxy()
+    valkey = await connect(proxy.url)
+    try:
+        await WINDOW.at("203.0.113.7").use(valkey)
+        proxy.drop_replies()
+        began = asyncio.get_running_loop().time()
+        open_ones = [WINDOW.at("203.0.113.7").use(valkey), RATE.at("acme").use(valkey, now=NOW),
+                     check_all(valkey, [WINDOW.at("203.0.113.7"), RATE.at("acme")], now=NOW)]
+        told = await asyncio.gather(*open_ones, CLOSED.at("203.0.113.7").use(valkey), return_exceptions=True)
+        assert all(each.degraded for each in told[:3])  # type: ignore[union-attr]
+        assert isinstance(told[3], Unavailable)
+        assert asyncio.get_running_loop().time() - began < 4
+    finally:
+        await valkey.aclose()
+
+
 @pytest.mark.parametrize("make", [
     lambda space: FixedWindow(space, "w", most=0, window_seconds=1, purpose="x"),
     lambda space: FixedWindow(space, "w", most=1, window_seconds=0, purpose="x"),

@@ -7,13 +7,17 @@ after another; while it is crowded, the first waits for them too. For each calle
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from keystead.engine import Script, Valkey
 from keystead.engine.cluster import ClusterValkey
+from keystead.errors import ReplyLost
 from keystead.keys import Argument, Layout, Reply, key_slot
 
+T = TypeVar("T")
+
+ANSWER_SECONDS = 1.0
 MOST_TOGETHER = 50  # so that the server is busy with some while we hear of others
 
 
@@ -27,6 +31,15 @@ def is_client(on: object) -> TypeGuard[Valkey]:
     if known is None:
         known = _CLIENTS[on.__class__] = isinstance(on, Valkey)
     return known
+
+
+async def answered(asked: Awaitable[T]) -> T:
+    """The answer, or ``ReplyLost`` when none comes within a second: who waits at a door cannot wait for long."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await asked
+    except TimeoutError:
+        raise ReplyLost(f"the server did not answer within {ANSWER_SECONDS:g} s; it may have counted the use") from None
 
 
 Arguments = tuple[Argument, ...]
@@ -78,7 +91,7 @@ class Gathering:
                 if not turn.seen:
                     loop.call_soon(turn.seen.clear)
                 turn.seen.add(group)
-                return self._run(on, [name], arguments)
+                return answered(self._run(on, [name], arguments))
             batch = turn.batches[group] = _Batch()
             # Not a task of any caller: one that is cancelled must not take the others' answers with it. It ends with
             # the command, which the engine bounds in time.
@@ -108,7 +121,7 @@ class Gathering:
             del turn.batches[group]
         turn.crowded = len(batch.waiting) > 1
         try:
-            replies = await self._run(on, batch.names, group[1])
+            replies = await answered(self._run(on, batch.names, group[1]))
         except BaseException as error:
             for waiter in batch.waiting:
                 if not waiter.done():

@@ -16,6 +16,7 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Executor, KeyReference, Kind, Personal, Reply, Tag
+from keystead.patterns.gathering import answered, is_client
 from keystead.telemetry import counts
 
 CHECK_ALL = Script("keystead.patterns", "scripts/limits/check_all.lua")
@@ -92,6 +93,8 @@ class LimitAt:
         self, on: ScriptRunner, script: Script, arguments: Sequence[str | bytes | int], now: float
     ) -> Awaitable[Decision]:
         asked = script(on, keys=[self.reference], args=arguments, decode=decision)
+        if is_client(on):
+            asked = answered(asked)
         return asked if self.when_away is WhenAway.CLOSED else OrOpen(asked, now)
 
 
@@ -144,6 +147,8 @@ def _checked(on: ScriptRunner, rules: Sequence[Rule], *, now: float, counting: b
     asked: Awaitable[Checked] = CHECK_ALL(
         on, keys=[rule.limit.reference for rule in rules], args=arguments, decode=_all
     )
+    if is_client(on):
+        asked = answered(asked)
     if any(rule.limit.when_away is WhenAway.CLOSED for rule in rules):
         return asked
     return OrOpen(asked, now, lambda open_decision: Checked(True, (open_decision,) * len(rules)))
