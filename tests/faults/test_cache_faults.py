@@ -66,7 +66,7 @@ async def until(condition, seconds: float = 5.0) -> None:
 async def heard_through(proxy: FaultProxy, server: LocalServer, cache: Cache) -> AsyncIterator[CacheInstance]:
     """An instance whose commands go straight to the server and whose channel goes through the proxy."""
     valkey = await connect(server.url)
-    ear = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=0.5, connect_timeout_seconds=0.5))
+    ear = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=1.0, connect_timeout_seconds=1.0))
     valkey.hub = ear.hub
     try:
         async with cache.open(valkey) as instance:
@@ -164,7 +164,7 @@ async def test_slow_resubscription_does_not_bring_old_values_back(
         await asyncio.sleep(BOUND_SECONDS - 0.1)
         proxy.cut()
         await proxy.restore()
-        proxy.delay(0.15)
+        proxy.delay(0.06)
         while time.monotonic() < purged_at + 4 * BOUND_SECONDS:
             begun_at = time.monotonic()
             raw = cache.held("a")
