@@ -189,6 +189,37 @@ async def test_cut_between_take_and_answer_leaves_items_for_the_next_take(valkey
     assert seen == list(range(40)) and lost > 0
 
 
+async def test_connections_cut_at_any_moment_lose_and_double_nothing(valkey: Valkey, fault_proxy) -> None:
+    """Replies get lost after the server has acted; each number is still handed over once, in order."""
+    total, rng = 2000, random.Random(13)
+    proxy: FaultProxy = await fault_proxy()
+    client = await connect(proxy.url)
+    worker = NUMBERS.worker("w")
+    await NUMBERS.push(valkey, *range(total))
+    working, lost = True, 0
+
+    async def cut() -> None:
+        while working:
+            await asyncio.sleep(rng.uniform(0.0, 0.004))
+            proxy.cut()
+
+    cutting = asyncio.create_task(cut())
+    try:
+        async with asyncio.timeout(30):
+            while await DONE.at().length(valkey) < total:
+                try:
+                    taken = await worker.take(client, 3, now=1.0)
+                    await worker.hand_over(client, [(item, item.raw) for item in taken], DONE.at())
+                except (AnswerLost, ServerAway):
+                    lost += 1
+    finally:
+        working = False
+        await cutting
+        await client.aclose()
+    assert lost > 0
+    assert await done(valkey) == list(range(total))
+
+
 async def test_forgotten_scripts_are_given_again(valkey: Valkey) -> None:
     worker = NUMBERS.worker("w")
     for number in range(3):

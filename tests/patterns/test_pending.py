@@ -229,8 +229,9 @@ def test_declaration_says_what_is_wrong() -> None:
         PendingIndex(space, "p", record="p:{x}", of=Plain, member="m", score="s", purpose="p")
     with pytest.raises(DeclarationError, match="needs a variable"):
         PendingIndex(space, "p", record="q", of=Plain, member="m", score="s", changes=None, purpose="p")
-    hollow = PendingIndex(Keyspace("hollow", tag="h"), "h", record="h:{x}", of=Hollow, member="m", score="s", changes=None,
-                          purpose="p")
+    hollow = PendingIndex(
+        Keyspace("hollow", tag="h"), "h", record="h:{x}", of=Hollow, member="m", score="s", changes=None, purpose="p"
+    )
     with pytest.raises(DeclarationError, match="cannot be kept"):
         hollow.open(None, "x", Hollow(), 1)
     with pytest.raises(DeclarationError, match="counts by itself"):
