@@ -209,7 +209,7 @@ class FairQueue(Generic[T]):
         actual_costs: Mapping[str, float] | None = None,
     ) -> Awaitable[list[bool]]:
         """``finish`` for up to 100 items in one step; one answer for each. ``actual_costs`` are by item id."""
-        if not 1 <= len(items) <= MOST_ITEMS or len({item.id for item in items}) < len(items):
+        if not 1 <= len(items) <= MOST_ITEMS or len({(item.id, item.token) for item in items}) < len(items):
             raise Invalid(f"{self.name}: finish between 1 and {MOST_ITEMS} different items at once, got {len(items)}")
         return self._finish(on, items, now, actual_costs or {}, lambda reply: [each == 1 for each in reply])
 

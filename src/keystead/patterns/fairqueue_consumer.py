@@ -33,8 +33,8 @@ class FairConsumer(Generic[T]):
         self._queue, self._valkey, self._clock, self._handle = queue, valkey, clock, handle
         self._name, self._most, self._lease = name, most_items, lease_seconds
         self._idle_seconds, self._retry_seconds, self._dead = idle_seconds, retry_seconds, dead
-        self._running: dict[str, tuple[Leased[T], asyncio.Task[None]]] = {}
-        self._gone: set[str] = set()
+        self._running: dict[tuple[str, str], tuple[Leased[T], asyncio.Task[None]]] = {}
+        self._gone: set[tuple[str, str]] = set()
         self._freed = asyncio.Event()
         self._stopping = asyncio.Event()
 
@@ -68,7 +68,7 @@ class FairConsumer(Generic[T]):
             await self._pause(self._idle_seconds)
             return
         for item in batch.items:
-            self._running[item.id] = item, group.create_task(self._work(item))
+            self._running[item.id, item.token] = item, group.create_task(self._work(item))
         if batch.dead and self._dead is not None:
             await self._dead(batch.dead)
         if not batch.items and not batch.again:
@@ -107,21 +107,23 @@ class FairConsumer(Generic[T]):
                 return_exceptions=True,
             )
             for (item, task), answer in zip(held, answers, strict=True):
-                if answer is False and item.id in self._running:
-                    self._gone.add(item.id)
+                lease = item.id, item.token
+                if answer is False and lease in self._running:
+                    self._gone.add(lease)
                     counts.add("fairqueue_gone", queue=self._queue.name)
                     task.cancel()
 
     async def _work(self, item: Leased[T]) -> None:
+        lease = item.id, item.token
         try:
             await self._handled(item)
         except asyncio.CancelledError:
-            if item.id not in self._gone:
+            if lease not in self._gone:
                 await self._give_back(item, 0.0, count_attempt=False)
                 raise
         finally:
-            del self._running[item.id]
-            self._gone.discard(item.id)
+            del self._running[lease]
+            self._gone.discard(lease)
             self._freed.set()
 
     async def _handled(self, item: Leased[T]) -> None:

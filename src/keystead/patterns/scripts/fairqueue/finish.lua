@@ -6,7 +6,7 @@
 -- KEYS[4]  hash    stat        counts
 -- KEYS[5]  list    bell        wakes idle consumers
 -- KEYS[6]  hash    conf        settings made at run time
--- KEYS[7..] string keepalive   of each item in turn, none twice
+-- KEYS[7..] string keepalive   of each item in turn; no lease twice
 -- ARGV[1]  int     now_ms
 -- ARGV[2]  text    ready       template
 -- ARGV[3]  text    delayed     template
