@@ -80,6 +80,14 @@ async def test_try_that_fails_keeps_it_open_until_the_next(valkey: Valkey, movin
     assert (await breaker.ask(valkey, now=moving_clock.now())).state is HALF_OPEN
 
 
+async def test_stray_failure_while_open_does_not_put_off_the_next_try(valkey: Valkey, moving_clock) -> None:
+    breaker = SMALL.at()
+    await fail(valkey, breaker, 3, moving_clock.now())
+    moving_clock.advance(10.5)
+    await breaker.record(valkey, Permit("slow", CLOSED), went_well=False, now=moving_clock.now())
+    assert (await breaker.ask(valkey, now=moving_clock.now())).state is HALF_OPEN
+
+
 async def test_it_closes_by_itself_when_the_failures_have_left_the_window(server: Valkey) -> None:
     breaker = COUNTED.at()
     await fail(server, breaker, 10)

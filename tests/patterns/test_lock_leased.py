@@ -156,6 +156,16 @@ async def test_patience_ends_and_leaves_no_trace(server: Valkey, lock) -> None:
         assert await waiters(lock, server, 0)
 
 
+async def test_lock_that_was_handed_over_has_little_time_until_it_is_confirmed(server: Valkey, lock) -> None:
+    me, holder = new_holder(), await lock.try_acquire(server, now=NOW)
+    async with server.hub().subscribe(lock.turn_of(me)):
+        await lock.ask(server, me, now=NOW)
+        await lock.release(server, holder, now=NOW)
+        assert 0 < await left_ms(server, lock) <= 3000
+        assert isinstance(await lock.ask(server, me, now=NOW), LockLease)
+    assert 9000 < await left_ms(server, lock) <= 10_000
+
+
 async def test_waits_and_refusals_are_counted(server: Valkey, lock) -> None:
     pattern = lock.reference.declaration.pattern
     waits, refusals = counts.value("lock_waits", lock=pattern), counts.value("lock_refusals", lock=pattern)
