@@ -10,16 +10,19 @@ from keystead.edge import guard as guard_module
 from keystead.edge.addresses import Networks, client_address
 from keystead.edge.blocks import Blocks
 from keystead.edge.guard import Guard, Verdict, Weight
-from keystead.edge.keys import API_IP, BLOCKED_IP, EDGE, LOGIN_IP, VIOLATIONS
-from keystead.edge.limits import API, LOGIN, REGISTER, IpLimit, WhenAway
+from keystead.edge.keys import API_IP, BLOCKED_IP, BUCKET, EDGE, LOGIN_IP, VIOLATIONS
+from keystead.edge.limits import API, LOGIN, REGISTER, IpLimit
 from keystead.edge.refusals import Blocked, TicketUsed
 from keystead.edge.tickets import Tickets
 from keystead.engine import connect
 from keystead.errors import LimitReached, Unavailable
-from keystead.keys import Registry
+from keystead.keys import Keyspace, Registry
+from keystead.patterns import FixedWindow
 
 DAY = 86400
-SMALL = IpLimit("api_ip", API_IP, 3, 60, 1, WhenAway.OPEN)
+SMALL_WINDOW = FixedWindow(Keyspace("small", tag="edge:{ip}"), "api_ip:{ip}", kinds={"ip": BUCKET}, most=3,
+                           window_seconds=60, purpose="the same key with a smaller limit")
+SMALL = IpLimit("api_ip", SMALL_WINDOW, 1)
 
 
 def address(text):

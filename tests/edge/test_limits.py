@@ -1,6 +1,7 @@
 """What a decision says."""
 
-from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, WhenAway
+from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision
+from keystead.patterns import WhenAway
 
 
 def test_documented_limits():
@@ -11,7 +12,7 @@ def test_documented_limits():
 
 def test_window_is_as_long_as_the_key_lives():
     for each in (API, LOGIN, REGISTER, RESET_PASSWORD):
-        assert each.key.ttl.moment(None, None).milliseconds == each.window_seconds * 1000
+        assert each.window.key.ttl.moment(None, None).milliseconds == each.window_seconds * 1000
 
 
 def test_doors_that_do_harm_when_open_are_closed_while_the_store_is_away():

@@ -21,7 +21,7 @@ async def test_every_declaration_is_listed(client):
     assert api_ip == {
         "pattern": "api_ip:{ip}", "kind": "key", "type": "integer", "ttl": "1 min", "room": "edge", "personal": True,
         "purpose": API_IP.purpose, "tag": "edge:{ip}", "writers": ["edge.guard"], "readers": ["edge.guard"],
-        "scripts": ["edge/count.lua"], "keys": None, "memory_bytes": None,
+        "scripts": list(API_IP.scripts), "keys": None, "memory_bytes": None,
     }
     assert body["counted_at"] is None and body["undeclared_keys"] is None
 

@@ -5,7 +5,7 @@ from keystead.edge.blocks import Block, Blocks
 from keystead.edge.callers import ANONYMOUS, Caller, CallerKind
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
-from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, IpLimit, WhenAway
+from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
     Blocked,
@@ -51,7 +51,6 @@ __all__ = [
     "TooLarge",
     "Verdict",
     "Weight",
-    "WhenAway",
     "client_address",
     "load_secret",
     "make_cursor",

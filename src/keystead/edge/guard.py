@@ -10,17 +10,16 @@ from typing import TypeVar
 
 from keystead.edge.addresses import LOOPBACK, ClientAddress, Networks
 from keystead.edge.keys import BLOCKED_IP, VIOLATIONS, VIOLATIONS_SECONDS
-from keystead.edge.limits import Decision, IpLimit, WhenAway
+from keystead.edge.limits import Decision, IpLimit
 from keystead.edge.refusals import Blocked
 from keystead.engine import Script, Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import LimitReached, Unavailable
+from keystead.patterns import WhenAway
 from keystead.telemetry import counts, logger
 
 T = TypeVar("T")
 
-COUNT = Script("keystead.edge", "scripts/count.lua")
-GIVE_BACK = Script("keystead.edge", "scripts/give_back.lua")
 VIOLATE = Script("keystead.edge", "scripts/violate.lua")
 
 MOST_BLOCK_SECONDS = 7 * 24 * 3600
@@ -98,16 +97,19 @@ class Guard:
         """
         if address.within(self._uncounted):
             return Decision(True, limit.most, limit.most, limit.window_seconds)
+        unseen = Decision(True, limit.most, limit.most, limit.window_seconds)
         try:
-            used, left_ms = await self._ask(lambda: COUNT(
-                self._valkey, keys=[limit.key.at(address.bucket)], args=[limit.window_seconds * 1000], decode=_pair
-            ))
+            told = await self._ask(lambda: limit.window.at(address.bucket).use(self._valkey))
         except Unavailable:
             counts.add("edge_store_away", limit=limit.name)
             if limit.when_away is WhenAway.CLOSED:
                 raise
-            return Decision(True, limit.most, limit.most, limit.window_seconds)
-        decision = Decision(used <= limit.most, limit.most, max(0, limit.most - used), left_ms / 1000)
+            return unseen
+        if told.degraded:
+            counts.add("edge_store_away", limit=limit.name)
+            self._away_until = time.monotonic() + STORE_WAIT_SECONDS
+            return unseen
+        decision = Decision(told.allowed, limit.most, told.remaining, told.reset_after_seconds)
         if not decision.allowed:
             await self.violate(address, limit.weight, limit.name)
         return decision
@@ -116,7 +118,7 @@ class Guard:
         """Take one use back, after a success that shall not count; says whether there was one."""
         if address.within(self._uncounted):
             return False
-        return bool(await GIVE_BACK(self._valkey, keys=[limit.key.at(address.bucket)]))
+        return bool(await limit.window.at(address.bucket).give_back(self._valkey))
 
     async def violate(self, address: ClientAddress, weight: int, reason: str) -> Verdict:
         """Add ``weight`` to the address, and block it if the sum asks for that. ``reason`` is a word, not a sentence.

@@ -6,7 +6,6 @@ from keystead.edge.addresses import UNKNOWN
 from keystead.keys import (
     KINDS,
     AtMost,
-    Exactly,
     FlagKey,
     IntegerKey,
     Keyspace,
@@ -15,11 +14,8 @@ from keystead.keys import (
     Sliding,
     StringKey,
 )
+from keystead.patterns import FixedWindow, WhenAway
 
-API_WINDOW_SECONDS: Final = 60
-LOGIN_WINDOW_SECONDS: Final = 900
-REGISTER_WINDOW_SECONDS: Final = 3600
-RESET_PASSWORD_WINDOW_SECONDS: Final = 3600
 VIOLATIONS_SECONDS: Final = 86400
 PIN_MOST_SECONDS: Final = 90 * 86400
 TICKET_MOST_SECONDS: Final = 6 * 86400
@@ -48,26 +44,25 @@ _GUARD: Final = ("edge.guard",)
 
 EDGE = Keyspace("edge", tag="edge:{ip}")
 
-API_IP = IntegerKey(
-    EDGE, "api_ip:{ip}", kinds=_KINDS, ttl=Exactly(API_WINDOW_SECONDS), personal=_PERSON,
+API_WINDOW = FixedWindow(
+    EDGE, "api_ip:{ip}", kinds=_KINDS, most=600, window_seconds=60, personal=_PERSON,
     purpose="calls of the HTTP interface from one address in this window", writers=_GUARD, readers=_GUARD,
-    scripts=("edge/count.lua",),
 )
-LOGIN_IP = IntegerKey(
-    EDGE, "login_ip:{ip}", kinds=_KINDS, ttl=Exactly(LOGIN_WINDOW_SECONDS), personal=_PERSON,
+LOGIN_WINDOW = FixedWindow(
+    EDGE, "login_ip:{ip}", kinds=_KINDS, most=10, window_seconds=900, personal=_PERSON,
     purpose="log-ins tried from one address in this window; a successful one is taken back", writers=_GUARD,
-    readers=_GUARD, scripts=("edge/count.lua", "edge/give_back.lua"),
+    readers=_GUARD,
 )
-REGISTER_IP = IntegerKey(
-    EDGE, "register_ip:{ip}", kinds=_KINDS, ttl=Exactly(REGISTER_WINDOW_SECONDS), personal=_PERSON,
+REGISTER_WINDOW = FixedWindow(
+    EDGE, "register_ip:{ip}", kinds=_KINDS, most=5, window_seconds=3600, when_away=WhenAway.CLOSED, personal=_PERSON,
     purpose="accounts opened from one address in this window", writers=_GUARD, readers=_GUARD,
-    scripts=("edge/count.lua",),
 )
-RESET_PASSWORD_IP = IntegerKey(
-    EDGE, "reset_password_ip:{ip}", kinds=_KINDS, ttl=Exactly(RESET_PASSWORD_WINDOW_SECONDS), personal=_PERSON,
-    purpose="password resets asked for from one address in this window", writers=_GUARD, readers=_GUARD,
-    scripts=("edge/count.lua",),
+RESET_PASSWORD_WINDOW = FixedWindow(
+    EDGE, "reset_password_ip:{ip}", kinds=_KINDS, most=5, window_seconds=3600, when_away=WhenAway.CLOSED,
+    personal=_PERSON, purpose="password resets asked for from one address in this window", writers=_GUARD,
+    readers=_GUARD,
 )
+API_IP, LOGIN_IP = API_WINDOW.key, LOGIN_WINDOW.key
 VIOLATIONS = IntegerKey(
     EDGE, "violations:{ip}", kinds=_KINDS, ttl=Sliding(VIOLATIONS_SECONDS, reads=False), personal=_PERSON,
     purpose="weight of an address's misdeeds; from 5 on it is slowed down, from 10 on blocked",

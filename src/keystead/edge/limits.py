@@ -2,37 +2,36 @@
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 
 from keystead.edge import keys
-from keystead.keys import IntegerKey
-
-
-class WhenAway(Enum):
-    """What a limit does while the server that counts is away."""
-
-    OPEN = "let through"
-    CLOSED = "refuse as unavailable"
+from keystead.patterns import FixedWindow, WhenAway
 
 
 @dataclass(frozen=True, slots=True)
 class IpLimit:
-    """At most ``most`` uses per address in a fixed window; each refused use weighs ``weight`` as a violation."""
+    """So many uses per address in a fixed window; each refused use weighs ``weight`` as a violation."""
 
     name: str
-    key: IntegerKey
-    most: int
-    window_seconds: int
+    window: FixedWindow
     weight: int
-    when_away: WhenAway
+
+    @property
+    def most(self) -> int:
+        return self.window.most
+
+    @property
+    def window_seconds(self) -> float:
+        return self.window.window_seconds
+
+    @property
+    def when_away(self) -> WhenAway:
+        return self.window.when_away
 
 
-API = IpLimit("api_ip", keys.API_IP, 600, keys.API_WINDOW_SECONDS, 1, WhenAway.OPEN)
-LOGIN = IpLimit("login_ip", keys.LOGIN_IP, 10, keys.LOGIN_WINDOW_SECONDS, 2, WhenAway.OPEN)
-REGISTER = IpLimit("register_ip", keys.REGISTER_IP, 5, keys.REGISTER_WINDOW_SECONDS, 3, WhenAway.CLOSED)
-RESET_PASSWORD = IpLimit(
-    "reset_password_ip", keys.RESET_PASSWORD_IP, 5, keys.RESET_PASSWORD_WINDOW_SECONDS, 2, WhenAway.CLOSED
-)
+API = IpLimit("api_ip", keys.API_WINDOW, 1)
+LOGIN = IpLimit("login_ip", keys.LOGIN_WINDOW, 2)
+REGISTER = IpLimit("register_ip", keys.REGISTER_WINDOW, 3)
+RESET_PASSWORD = IpLimit("reset_password_ip", keys.RESET_PASSWORD_WINDOW, 2)
 
 
 @dataclass(frozen=True, slots=True)
