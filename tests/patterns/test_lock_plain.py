@@ -73,6 +73,16 @@ async def test_block_holds_frees_and_refuses(server: Valkey) -> None:
     assert await server.exists(PLAIN.at("x").reference.name(server.layout)) == 0
 
 
+async def test_patient_caller_asks_again_until_it_is_freed_or_patience_ends(server: Valkey) -> None:
+    lock, clock = BRIEF.at("x"), SystemClock()
+    assert await lock.try_acquire(server, now=NOW) is not None
+    with pytest.raises(LockHeld):
+        async with lock.hold(server, clock, patience_seconds=0.05):
+            raise AssertionError("two holders")
+    async with lock.hold(server, clock, patience_seconds=5) as held:
+        assert held.is_held
+
+
 async def test_block_is_cancelled_before_the_time_is_over(server: Valkey) -> None:
     lock = BRIEF.at("x")
     with pytest.raises(LockLost, match="brief:x:lock"):

@@ -240,11 +240,13 @@ class Leadership:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        with contextlib.suppress(Unavailable):  # the lease then ends by itself
-            if self._standing:  # elected perhaps, without having heard of it; asking again tells
-                answer = await self._leader.elect(self._valkey, self.instance)
-                self._term = answer if isinstance(answer, Term) else None
-            await self.resign()
+        # Where the server does not answer the lease ends by itself, and leaving is not held up for long.
+        with contextlib.suppress(Unavailable, TimeoutError):
+            async with asyncio.timeout(self._leader.leader.margin_seconds):
+                if self._standing:  # elected perhaps, without having heard of it; asking again tells
+                    answer = await self._leader.elect(self._valkey, self.instance)
+                    self._term = answer if isinstance(answer, Term) else None
+                await self.resign()
 
     # -- behind the scenes ------------------------------------------------------------------------------------------
 

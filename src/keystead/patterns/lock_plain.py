@@ -1,5 +1,6 @@
 """The plain lock: the value 1 and an expiry. For short work that may, at worst, be done twice."""
 
+import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from keystead.patterns.lock import MARGIN, Holding, LockHeld, RoomFacts
 
 ACQUIRE = Script("keystead.patterns", "scripts/lock/plain_acquire.lua")
 RELEASE = Script("keystead.patterns", "scripts/lock/plain_release.lua")
+
+SPIN_SECONDS = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -77,26 +80,35 @@ class PlainLockAt:
         hold.is_freed = True  # once asked for, whatever becomes of the answer: a second time could hit another
         return bool(await RELEASE(on, keys=[self.reference], args=[hold.ends_ms]))
 
-    def hold(self, on: ScriptRunner, clock: Clock) -> "PlainHolding":
-        """The lock for a block; ``LockHeld`` when it is taken. The block is cancelled when the time is over."""
-        return PlainHolding(self, on, clock)
+    def hold(self, on: ScriptRunner, clock: Clock, *, patience_seconds: float = 0.0) -> "PlainHolding":
+        """The lock for a block, which is cancelled when the time is over.
+
+        Asks again every 0.1 s for up to ``patience_seconds`` while it is taken, then raises ``LockHeld``. Who asks
+        first after it was freed has it; to wait in turn choose a leased lock.
+        """
+        return PlainHolding(self, on, clock, patience_seconds)
 
 
 class PlainHolding(Holding):
     """A plain lock for a block."""
 
-    def __init__(self, lock: PlainLockAt, on: ScriptRunner, clock: Clock) -> None:
+    def __init__(self, lock: PlainLockAt, on: ScriptRunner, clock: Clock, patience_seconds: float) -> None:
         super().__init__(lock.reference.logical)
         self._lock = lock
         self._on = on
         self._clock = clock
+        self._patience_seconds = patience_seconds
         self._hold: PlainHold | None = None
 
     async def _acquire(self) -> None:
-        self._hold = await self._lock.try_acquire(self._on, now=self._clock.now())
-        if self._hold is None:
-            raise LockHeld(self.key)
-        self._ends_at = self._hold.ends_at - MARGIN * self._lock.lease_seconds
+        deadline = time.monotonic() + self._patience_seconds
+        while (hold := await self._lock.try_acquire(self._on, now=self._clock.now())) is None:
+            pause = min(SPIN_SECONDS, deadline - time.monotonic())
+            if pause <= 0:
+                raise LockHeld(self.key)
+            await asyncio.sleep(pause)
+        self._hold = hold
+        self._ends_at = hold.ends_at - MARGIN * self._lock.lease_seconds
 
     async def _release(self) -> None:
         assert self._hold is not None
