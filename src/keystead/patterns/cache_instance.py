@@ -55,7 +55,9 @@ class CacheInstance(Generic[T]):
                 valkey, channel, names.template, trust_seconds=family.staleness_seconds,
                 keep_seconds=2 * family.lock_seconds, on_push=self._on_push, on_gap=self._on_gap,
             )
+        self._valkey = valkey
         self._local = family.local_seconds is not None
+        self._plainly = not (family.sliding or family.stale_seconds or family.marked)
         self._places: dict[tuple[Value, ...], Place] = {}
         self._flights: dict[str, Flight[T]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,6 +88,12 @@ class CacheInstance(Generic[T]):
             raw = self._used(place, entry, load, now)
             if raw is None and entry is not None:
                 return None
+        elif self._plainly:
+            # The same as ``_stored``, written out: two coroutines less are a good part of what a hit costs.
+            try:
+                raw = await self._valkey.call(("GET", place.value), repeat=True)
+            except Unavailable:
+                raw = None
         else:
             raw = await self._stored(place, load)
         if raw is not None:
