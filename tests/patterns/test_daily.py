@@ -29,6 +29,8 @@ REMINDERS = DailyFamily(
     SMS, "daily_reminders", counts=("attempted",), breakdowns={"sent": "channel"}, held_days=3, zone=CANONICAL,
     most_breakdown_fields=3, purpose="reminders by the day of their reader",
 )
+WEBHOOKS = DailyFamily(SMS, "sms_webhooks", counts=("received",), breakdowns={"refused": "reason"}, held_days=2,
+                       zone=ZONE, kept_seconds=604800, purpose="calls of the provider")
 QUEUE = ListKey(SMS, "sms:to_send", str, purpose="texts waiting")
 REGISTRY_KEYSPACES = [SMS]
 DAY = 19331  # 2022-12-05
@@ -225,6 +227,20 @@ async def rotate(on, table: dict[str, int], rotation_id: str) -> None:
     day = await EVENTS.read(on, DAY)
     table.setdefault(begun, day.counts["failed"])
     await EVENTS.end_rotation(on, DAY, begun)
+
+
+async def test_a_day_without_a_table_expires_after_it_was_ended(server: Valkey) -> None:
+    await WEBHOOKS.tally().incr("received", unix_date=DAY).incr("refused", "signature", unix_date=DAY).store(server)
+    assert not await WEBHOOKS.end_day(server, DAY + 1)
+    assert await WEBHOOKS.end_day(server, DAY)
+    assert await WEBHOOKS.earliest(server) == DAY + 1
+    assert 604_700 < await WEBHOOKS.day_keys[0].at(DAY).remaining_seconds(server) <= 604_800
+    assert 604_700 < await WEBHOOKS.extra_keys[0].at(DAY, "refused").remaining_seconds(server) <= 604_800
+    assert (await WEBHOOKS.incr(server, "received", unix_date=DAY)).late == 0
+    assert (await WEBHOOKS.read(server, DAY)).counts["received"] == 2
+    assert await WEBHOOKS.end_day(server, DAY), "a late count made it the earliest again"
+    with pytest.raises(DeclarationError, match="rotated, not ended"):
+        await EVENTS.end_day(server, DAY)
 
 
 async def test_collected_tallies_share_a_call_and_each_caller_is_told(valkey: Valkey) -> None:

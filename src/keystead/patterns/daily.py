@@ -19,6 +19,7 @@ import msgspec
 
 from keystead import dates
 from keystead.dates import UnixDate
+from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import (
@@ -30,6 +31,7 @@ from keystead.keys import (
     ListKey,
     MapKey,
     MapRef,
+    NoneUntilEnded,
     OneOf,
     RecordKey,
     Reply,
@@ -39,6 +41,7 @@ from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.facts import passed_on
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
 
+END_DAY: Final = Script("keystead.patterns", "scripts/daily/end_day.lua")
 CANONICAL: Final = None  # the zone of a family whose callers name the calendar day themselves
 OTHER: Final = "other"
 MOST_BREAKDOWN_FIELDS: Final = 1000
@@ -82,19 +85,21 @@ class DailyFamily:
     """Counts by day that belong together. ``counts`` have no breakdown, ``breakdowns`` say what theirs is.
 
     ``zone`` decides which day an instant falls on; a ``CANONICAL`` family is told the day. ``held_days``, ``table`` and
-    ``channel`` are for whoever rotates and shows them: today and ``held_days - 1`` days before stay here.
+    ``channel`` are for whoever rotates and shows them: today and ``held_days - 1`` days before stay here. A family
+    without a table says with ``kept_seconds`` how long a day stays after ``end_day``.
     """
 
     def __init__(
         self, keyspace: Keyspace, name: str, *, counts: Sequence[str] = (), breakdowns: Mapping[str, str] | None = None,
         held_days: int, zone: str | None, table: str | None = None, channel: str | None = None,
-        prefix: str | None = None, most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[Facts],
+        prefix: str | None = None, kept_seconds: float | None = None,
+        most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[Facts],
     ) -> None:
         self.name = name
         self.plain = tuple(counts)
         self.breakdowns = dict(breakdowns or {})
         self.events = (*self.plain, *self.breakdowns)
-        self.held_days, self.table, self.channel = held_days, table, channel
+        self.held_days, self.table, self.channel, self.kept_seconds = held_days, table, channel, kept_seconds
         self.zone = None if zone is None else ZoneInfo(zone)
         self.most_breakdown_fields = most_breakdown_fields
         self.prefix = f"stats:{name}" if prefix is None else prefix
@@ -106,7 +111,7 @@ class DailyFamily:
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
 
     def _declare(self, keyspace: Keyspace, facts: Facts) -> None:
-        day, scripts = f"{self.prefix}:daily", ("daily/store.lua", *SCRIPTS)
+        day, scripts = f"{self.prefix}:daily", ("daily/store.lua", "daily/end_day.lua", *SCRIPTS)
         self.earliest_key = IntegerKey(
             keyspace, f"{day}:earliest", **passed_on(facts, "first day that may still be here", scripts)
         )
@@ -120,6 +125,8 @@ class DailyFamily:
         self.extra_keys: list[MapKey[int]] = []
         for ending, addition in (("", ""), (":rotating", "put aside while it is rotated")):
             said = passed_on(facts, addition, scripts)
+            if self.kept_seconds is not None and not ending:
+                said["ttl"] = NoneUntilEnded(self.kept_seconds)
             self.day_keys.append(MapKey(keyspace, f"{day}:{{unix_date}}{ending}", int, fields=self.events, **said))
             if self.breakdowns:
                 said = passed_on(said, "one event by value", scripts)
@@ -210,6 +217,17 @@ class DailyFamily:
         references: list[KeyReference] = list(self._references(day))
         return self.rotation.end(on, day, rotation_id, references[len(references) // 2 :])
 
+    def end_day(self, on: ScriptRunner, day: int) -> Awaitable[bool]:
+        """Let the earliest day expire, for a family without a table; says whether it was the earliest.
+
+        A count that still comes for the day joins it, and makes it the earliest again.
+        """
+        if self.kept_seconds is None:
+            raise DeclarationError(f"{self.name}: days are rotated, not ended: it declares no kept_seconds")
+        references = self._references(day)
+        keys = [self.earliest_key.at(), *references[: len(references) // 2]]
+        return END_DAY(on, keys=keys, args=[int(day), round(self.kept_seconds * 1000)], decode=bool)
+
     def rotation_state(self, on: Executor) -> Awaitable[RotationState | None]:
         """How far days were rotated, and what is under way."""
         return self.rotation.state(on)
@@ -250,6 +268,8 @@ class DailyFamily:
     def _check(self) -> None:
         if len(set(self.events)) < len(self.events) or not self.events:
             raise DeclarationError(f"{self.name}: a family needs events, each once, among counts and breakdowns")
+        if self.kept_seconds is not None and self.table is not None:
+            raise DeclarationError(f"{self.name}: a family has a table, or kept_seconds, not both")
         if self.held_days < 1 or not 1 <= self.most_breakdown_fields <= 1_000_000:
             raise DeclarationError(f"{self.name}: held_days and most_breakdown_fields must be at least 1")
 
