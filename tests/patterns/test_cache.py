@@ -606,3 +606,13 @@ async def test_every_key_is_declared_and_expires(server, url, request) -> None:
             assert match.declaration.ttl.check(left / 1000 if left >= 0 else None) is None, key
             seen += 1
     assert seen > 15
+
+
+async def test_channel_that_may_not_be_listened_to_is_told_at_once(valkey, valkey_server) -> None:
+    valkey_server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels")
+    try:
+        async with Instances() as instances:
+            with pytest.raises(Exception, match="NOPERM|permission"):
+                await instances.add(BOTH, valkey_server.url.replace("unix://", "unix://deaf:x@", 1))
+    finally:
+        valkey_server.call("ACL", "DELUSER", "deaf")

@@ -46,11 +46,16 @@ class Ear:
         self.generation = 0
 
     async def start(self) -> None:
-        """Begin to listen; returns when the server has confirmed, or could not within the time of trust."""
+        """Begin to listen; returns when the server has confirmed, or could not within the time of trust.
+
+        Raises the server's refusal, if it will not let us listen.
+        """
         self._task = asyncio.get_running_loop().create_task(self._listen(), name="keystead cache channel")
         waiting = asyncio.get_running_loop().create_task(self._ready.wait())
         await asyncio.wait((waiting, self._task), timeout=self._trust_seconds, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
+        if self._task.done() and not self._task.cancelled():
+            self._task.result()
 
     async def aclose(self) -> None:
         if self._task is not None:
@@ -79,8 +84,8 @@ class Ear:
         while True:
             try:
                 async with self._hub.subscribe(self._channel, on_gap=self._check_gap) as listener:
-                    self._listener, self._gaps = listener, 0
-                    self._note_gap()
+                    self._listener = listener
+                    self._note_gap(counted=self._ready.is_set())
                     self._ready.set()
                     async for message in listener:
                         self._receive(message.payload)
@@ -91,18 +96,19 @@ class Ear:
                 _log.warning("cache channel out of reach", channel=self._channel.logical, reason=str(error))
             finally:
                 self._listener = None
-                self._note_gap()
+                self._note_gap(counted=False)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _check_gap(self) -> None:
         if self._listener is not None and self._listener.gaps != self._gaps:
             self._note_gap()
 
-    def _note_gap(self) -> None:
+    def _note_gap(self, *, counted: bool = True) -> None:
         self._gaps = self._listener.gaps if self._listener is not None else 0
         self._trusted_until = -math.inf
         self.generation += 1
-        counts.add("cache_gaps", channel=self._channel.logical)
+        if counted:
+            counts.add("cache_gaps", channel=self._channel.logical)
         self._on_gap()
 
     def _receive(self, payload: bytes) -> None:
