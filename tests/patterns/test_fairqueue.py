@@ -1,8 +1,10 @@
 """The fair queue on one node and on a cluster: each operation, and the bounds on fairness."""
 
+import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from keystead.patterns.fairqueue import FairQueue
 from keystead.patterns.fairqueue_keys import Keepalives, QueueGate
 from keystead.patterns.fairqueue_values import Leased, Produced, Requeued
 
+from .crash import Died, crash_points
 from .fairqueue_rooms import QUEUES, REGISTRIES, REQUESTS, TASKS
+from .fairqueue_state import check_invariants, read_state
 
 NOW = 1_790_000_000.0
 
@@ -393,18 +397,28 @@ async def test_no_call_is_long_with_many_items_and_shards(valkey: Valkey) -> Non
             for number in range(at, at + 1000):
                 queue.produce(pipeline, f"t{number % 2000}", queue.new_id(NOW), b"x" * 50, now=NOW)
             await pipeline.execute()
-    calmest = []
-    for _ in range(5):  # the machine is shared, so the calmest of a few rounds tells what the calls themselves cost
-        await valkey.config_resetstat()
-        for _ in range(6):
-            batch = await queue.take_batch(valkey, 100, "w", now=NOW)
-            assert len(batch.items) == 100
-            await queue.finish_all(valkey, batch.items[:50], now=NOW)
-            await queue.requeue(valkey, batch.items[50:], now=NOW)
-            await queue.upkeep.restore(valkey, now=NOW)
-        took = await valkey.info("latencystats")
-        calmest.append(took["latency_percentiles_usec_evalsha"]["p99"])
-    assert min(calmest) < 5000, f"microseconds of the longest call: {calmest}"
+    async def spent() -> float:
+        used = await valkey.info("cpu")
+        return float(used["used_cpu_user_main_thread"] + used["used_cpu_sys_main_thread"])
+
+    took: dict[str, list[int]] = {}
+
+    async def timed(name: str, call: Awaitable[Any]) -> Any:
+        """Processor time of the server: the wall clock would count other programs on the machine."""
+        before = await spent()
+        answer = await call
+        took.setdefault(name, []).append(round((await spent() - before) * 1e6))
+        return answer
+
+    for _ in range(15):
+        batch = await timed("take", queue.take_batch(valkey, 100, "w", now=NOW))
+        assert len(batch.items) == 100
+        await timed("finish", queue.finish_all(valkey, batch.items[:50], now=NOW))
+        await timed("requeue", queue.requeue(valkey, batch.items[50:], now=NOW))
+        await timed("restore", queue.upkeep.restore(valkey, now=NOW))
+    # Of 15 calls the middle one: even processor time has outliers on a shared machine.
+    middle = {name: sorted(each)[7] for name, each in took.items()}
+    assert max(middle.values()) < 5000, f"microseconds: {middle}"
 
 
 async def test_costs_do_not_grow_with_the_number_of_shards(valkey: Valkey) -> None:
@@ -429,3 +443,63 @@ def test_a_queue_must_be_among_the_queues_of_its_keepalives() -> None:
     keyspace = Keyspace("test")
     with pytest.raises(DeclarationError, match="not among"):
         FairQueue(keyspace, "other", item=bytes, keepalives=Keepalives(keyspace, ("one", "two")), purpose="x")
+
+
+async def test_process_that_dies_between_any_two_commands_loses_nothing(
+    valkey: Valkey, moving_clock: Any
+) -> None:
+    """Whatever the dying process left, the item is finished exactly once in the end."""
+    async for mortal in crash_points(valkey):
+        await valkey.flushall()
+        now = moving_clock.now
+        item_id, other = TASKS.new_id(now()), TASKS.new_id(now())
+        finished = False
+        try:
+            await TASKS.produce(mortal, "a", item_id, b"x", now=now(), fields={"request_id": "r"})
+            await TASKS.produce(mortal, "a", other, b"x", now=now(), delay_seconds=5)
+            item = await TASKS.take_most_urgent(mortal, "w", now=now())
+            assert item
+            await TASKS.beat(mortal, item)
+            await TASKS.parking.park(mortal, item, TASKS.parking.at("session", "s"), now=now(), deadline_seconds=30)
+            await TASKS.parking.wake(mortal, TASKS.parking.at("session", "s"), now=now())
+            batch = await TASKS.take_batch(mortal, 2, "w", now=now() + 6)
+            assert len(batch.items) == 2
+            await TASKS.requeue(mortal, batch.items[:1], now=now())
+            finished = await TASKS.finish(mortal, batch.items[1], now=now())
+        except Died:
+            pass
+        moving_clock.advance(100)
+        for each in (item_id, other):  # a producer that did not hear an answer asks again
+            await TASKS.produce(valkey, "a", each, b"x", now=now())
+        served = [item.id for item in await drain(valkey, TASKS, 2, now=now())]
+        acked = (await TASKS.length(valkey)).acked
+        assert acked == 2 and len(served) == len(set(served)) and len(served) >= 2 - 1 - int(finished)
+        state = await read_state(valkey, TASKS, ["a"])
+        check_invariants(state)
+        assert not any(state.places.values()) and not state.ring
+        if not mortal.dead:
+            return
+
+
+async def test_many_consumers_at_once_keep_caps_and_share_nothing(server: Valkey) -> None:
+    """F5 and single holder: twelve consumers, six tenants, cap 3; every answer of the server is checked."""
+    for shard in range(6):
+        await fill(server, REQUESTS, f"t{shard}", 40)
+    held: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+
+    async def consume(name: str) -> None:
+        while seen.total() < 240:
+            batch = await REQUESTS.take_batch(server, 5, name, now=NOW)
+            for item in batch.items:
+                held[item.shard] += 1
+                seen[item.id] += 1
+                assert held[item.shard] <= 3, "more in hand than the cap"
+            await asyncio.sleep(0)
+            for item in batch.items:
+                held[item.shard] -= 1  # before the finish, which is what makes room
+                assert await REQUESTS.finish(server, item, now=NOW)
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(consume(f"w{number}") for number in range(12)))
+    assert len(seen) == 240 and set(seen.values()) == {1}

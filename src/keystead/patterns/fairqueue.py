@@ -217,7 +217,8 @@ class FairQueue(Generic[T]):
                 read: Any) -> Awaitable[Any]:
         names = self.keys.names(on.layout)
         keys: list[bytes] = [*names.base, names.conf]
-        args: list[Any] = [*names.at(now), names.index, names.mark, self.quantum, self.mark_ms]
+        index = names.index if self.keys.fields else b""
+        args: list[Any] = [*names.at(now), index, names.mark, self.quantum, self.mark_ms]
         # The mark must outlive the item; of one that was stored lately enough is left.
         old = now - self.mark_ms / 2000
         for item in items:

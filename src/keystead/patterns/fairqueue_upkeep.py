@@ -1,10 +1,10 @@
 """What keeps a fair queue in order when nobody consumes, and what operators ask of it."""
 
-import inspect
 from collections.abc import Awaitable, Sequence
 from typing import Any, Final
 
 from keystead.engine.client import Valkey
+from keystead.engine.pipeline import Pipeline
 from keystead.engine.scripts import Script, ScriptRunner
 from keystead.keys import Executor
 from keystead.patterns.fairqueue_keys import QueueKeys
@@ -31,28 +31,36 @@ class Upkeep:
         """Bring back what is due: lapsed leases, delays that are over, parks past their deadline.
 
         A take does this by itself; run it every few seconds so that it also happens when nobody takes. On a
-        connection it also forgets dead items that are too old or too many.
+        connection it also forgets dead items that are too old or too many; on a pipeline the answer counts lapsed
+        leases only.
         """
+        if isinstance(on, Pipeline):
+            lapsed = self._lapse(on, now, most)
+            self._ripen(on, now, most)
+            return lapsed
+        return self._restore(on, now, most)
+
+    async def _restore(self, on: ScriptRunner, now: float, most: int) -> Restored:
+        lapsed = await self._lapse(on, now, most)
+        ready, prune = await self._ripen(on, now, most)
+        for shard in prune:
+            await self.prune_dead(on, shard, now=now)
+        return Restored(lapsed.items + ready, lapsed.dead)
+
+    def _lapse(self, on: ScriptRunner, now: float, most: int) -> Awaitable[Restored]:
         names = self._keys.names(on.layout)
-        lapsed = _LAPSE(
+        return _LAPSE(
             on, keys=[*names.base, names.conf],
             args=[*names.at(now), names.alive, names.queue, names.number, names.dead, most, self._max_attempts],
             decode=lambda reply: Restored(reply[0], pairs(reply[1])),
         )
-        ripened = _RIPEN(
-            on, keys=[*names.base, names.parked],
-            args=[*names.at(now), names.park, names.dead, most],
+
+    def _ripen(self, on: ScriptRunner, now: float, most: int) -> Awaitable[tuple[int, list[str]]]:
+        names = self._keys.names(on.layout)
+        return _RIPEN(
+            on, keys=[*names.base, names.parked], args=[*names.at(now), names.park, names.dead, most],
             decode=lambda reply: (reply[0], [each.decode() for each in reply[1]]),
         )
-        return self._restored(on, lapsed, ripened, now) if inspect.iscoroutine(lapsed) else lapsed
-
-    async def _restored(self, on: ScriptRunner, lapsed: Awaitable[Restored], ripened: Awaitable[Any],
-                        now: float) -> Restored:
-        first = await lapsed
-        ready, prune = await ripened
-        for shard in prune:
-            await self.prune_dead(on, shard, now=now)
-        return Restored(first.items + ready, first.dead)
 
     def prune_dead(self, on: ScriptRunner, shard: str, *, now: float) -> Awaitable[list[str]]:
         """Forget the dead of a shard that are older than 6.5 days or more than 1,000, up to 200 of them."""

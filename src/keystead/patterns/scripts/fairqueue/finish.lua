@@ -12,7 +12,7 @@
 -- ARGV[3]  text    delayed     template
 -- ARGV[4]  text    leased      template
 -- ARGV[5]  text    items       template
--- ARGV[6]  text    index       template
+-- ARGV[6]  text    index       template; empty where no fields are declared
 -- ARGV[7]  text    mark        template
 -- ARGV[8]  int     quantum     where conf has none
 -- ARGV[9]  int     mark_ms     how long the id of a finished item is remembered
@@ -30,7 +30,7 @@ for i = 10, #ARGV, 5 do
   answers[at] = tokens[at] == token and 1 or 0
   if answers[at] == 1 then
     if not of[shard] then of[shard], touched[#touched + 1] = mine, shard end
-    local facts = call('HMGET', items, id .. '#c', id .. '#f')
+    local facts = (actual or index_of ~= '') and call('HMGET', items, id .. '#c', id .. '#f') or {}
     if actual then mine.saved = mine.saved + (facts[1] or 1) - actual end
     for field, value in string.gmatch(facts[2] or '', '(%Z+)%z(%Z*)%z') do
       call('ZREM', index_of:format(field), value .. '\0' .. shard .. '\0' .. id)

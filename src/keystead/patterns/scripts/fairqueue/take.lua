@@ -24,7 +24,7 @@
 -- ARGV[14] int     quantum     where conf has none
 -- ARGV[15] int     cap         where conf has none
 -- DERIVES  zset    ready, delayed, leased; hash items; string keepalive, blacklist: filled with a shard or an id
--- Returns  {when to look again in ms (empty: no need), steps, again, items: {shard, id, attempt, stored_ms, cost, body}}
+-- Returns  {when to look again in ms, or inf; steps; again; items: {shard, id, attempt, stored_ms, cost, body}}
 -- Cost     O((n + skips) log m)   Repeat: not safe; items of a lost reply stay leased until their lease ends
 -- include _rest
 -- include _alive
@@ -44,12 +44,12 @@ while #shards > 0 and not full and steps < 1000 do
     local ids = call('ZRANGE', ready, 0, math.max(0, math.floor(math.min(room, most - count, credit))))
     for at, id in ipairs(ids) do
       local facts = call('HMGET', items, id, id .. '#c', id .. '#a', id .. '#t')
-      local cost, attempt = tonumber(facts[2] or 1), facts[3] or '0'
+      local body, cost, attempt = facts[1], tonumber(facts[2] or 1), facts[3] or '0'
       if full or #taken == room or cost > credit then break end
-      credit, count, bytes = credit - cost, count + 1, bytes + #facts[1]
+      credit, count, bytes = credit - cost, count + 1, bytes + #body
       taken[at], checks[2 * at - 1], checks[2 * at] = id, now + lease_ms, id
       call('SET', keepalive(id), consumer .. ':' .. attempt, 'PX', lease_ms)
-      reply[count], full = {shard, id, attempt, facts[4], cost, facts[1]}, count == most or bytes >= 1048576
+      reply[count], full = {shard, id, attempt, facts[4], cost, body}, count == most or bytes >= 1048576
     end
     if #taken > 0 then call('ZREM', ready, unpack(taken)); call('ZADD', leased, unpack(checks)) end
     local due = held > 0 and first(leased) <= now or delays ~= '0' and first(delayed_of:format(shard)) <= now
