@@ -11,7 +11,7 @@ from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Keyspace, Layout, Registry
 from keystead.patterns.limits import WhenAway, check_all
-from keystead.patterns.limits_logs import DistinctValues, Renewal, SlidingList, SlidingLog
+from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
 from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
 from keystead.patterns.limits_windows import Cooldown, FixedWindow, RestartingWindow
 from keystead.settings import ValkeySettings
@@ -30,6 +30,8 @@ CALM_TIMES = SlidingList(SHOP, "calm_times", most=2, window_seconds=60, purpose=
 VALUES = DistinctValues(SHOP, "values:{visitor}", most=2, window_seconds=60, purpose="addresses a visitor tried")
 FIRST_VALUES = DistinctValues(SHOP, "first_values:{visitor}", most=2, window_seconds=60, renewal=Renewal.FROM_FIRST,
                               purpose="addresses a visitor tried since the first")
+GUESSES = DistinctAttempts(SHOP, "guesses:{jti}", free=3, pause_seconds=60, longest_seconds=1861,
+                           purpose="wrong passwords for one log-in")
 SLOTS = SpacedSlots(SHOP, "min_start", gap_seconds=5, most_ahead_seconds=20, purpose="next delayed mail")
 API = LastUsedAt(SHOP, "api:{api}", gap_seconds=2, purpose="last call of an outside service")
 RATE = Gcra(SHOP, "rate:{tenant}", most=60, per_seconds=60, burst=3, purpose="requests of a tenant")
@@ -220,6 +222,27 @@ async def test_values_whose_time_runs_from_the_first_end_then(world: World) -> N
     assert not refused.allowed
     world.clock.advance(refused.retry_after_seconds)
     assert (await values.use(world.valkey, "c", now=world.now)).allowed
+
+
+async def test_different_guesses_get_slow_and_the_same_one_stays_free(world: World) -> None:
+    guesses = GUESSES.at("jti_1")
+    told = [(await guesses.use(world.valkey, value, now=world.now, lasts_seconds=1000)).allowed for value in "abaca"]
+    assert told == [True] * 5
+    refused = await guesses.look(world.valkey, now=world.now)
+    assert (refused.allowed, refused.retry_after_seconds) == (False, 60)
+    assert not (await guesses.use(world.valkey, "d", now=world.now)).allowed
+    assert (await guesses.use(world.valkey, "b", now=world.now)).allowed, "known"
+    world.clock.advance(60)
+    assert (await guesses.look(world.valkey, now=world.now)).allowed
+    assert (await guesses.use(world.valkey, "d", now=world.now, lasts_seconds=940)).allowed
+    for _ in range(9):  # one a minute from then on, counted from the newest
+        assert (await guesses.use(world.valkey, "e", now=world.now)).allowed is False
+        world.clock.advance(6)
+    assert await world.raw("ZCARD", world.name(guesses)) == 4
+    assert float(await world.raw("ZSCORE", world.name(guesses), "a")) == NOW  # type: ignore[arg-type]
+    assert 800_000 < await world.raw("PTTL", world.name(guesses)) <= 940_000  # type: ignore[operator]
+    with pytest.raises(DeclarationError, match="longer than"):
+        await guesses.use(world.valkey, "x", now=world.now, lasts_seconds=5000)
 
 
 async def test_spaced_slots_follow_each_other_until_the_row_is_too_long(world: World) -> None:

@@ -24,7 +24,7 @@ from keystead.patterns.fanout import FanOut, FanOutHere
 from keystead.patterns.fanout_room import Envelope, Event, FanOutListener, TooSlow
 from keystead.patterns.leader import Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
-from keystead.patterns.limits_logs import DistinctValues, Renewal, SlidingList, SlidingLog
+from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
 from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
 from keystead.patterns.limits_windows import Cooldown, FixedWindow, RestartingWindow
 from keystead.patterns.lock import Holding, LockHeld, LockLost
@@ -71,6 +71,7 @@ __all__ = [
     "DelayedWorker",
     "Delivery",
     "DiskTier",
+    "DistinctAttempts",
     "DistinctValues",
     "DueItem",
     "DueItems",

@@ -8,11 +8,12 @@ from typing import Unpack
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import FLOAT, Exactly, Keyspace, ListKey, SetKey, Sliding, SortedSetKey, Value
+from keystead.keys import FLOAT, AtMost, Exactly, Keyspace, ListKey, SetKey, Sliding, SortedSetKey, Value
 from keystead.patterns.limits import Decision, LimitAt, LimitFacts, Rule, WhenAway, microseconds, milliseconds, positive
 
 LOG = Script("keystead.patterns", "scripts/limits/log.lua")
 LOG_LIST = Script("keystead.patterns", "scripts/limits/log_list.lua")
+ATTEMPT = Script("keystead.patterns", "scripts/limits/attempt.lua")
 DISTINCT = Script("keystead.patterns", "scripts/limits/distinct.lua")
 _MOST_USES = 100_000
 
@@ -162,6 +163,56 @@ class DistinctValuesAt(LimitAt):
         """This use for ``check_all``; without a value only for ``look``, which then speaks of a new value."""
         limit = self._limit
         return Rule(self, "distinct", (limit.most, limit.length_ms, int(limit.renews), value or _name(None)))
+
+
+class DistinctAttempts:
+    """``free`` different values at any time, then one new value for each ``pause_seconds``; known ones are free.
+
+    For guesses: repeating the same wrong one costs nothing, trying others gets slow. A sorted set of values by when
+    each was first tried. The key lives as long as the thing that is guessed at: each use says how long, up to
+    ``longest_seconds``.
+    """
+
+    def __init__(
+        self, keyspace: Keyspace, pattern: str, *, free: int, pause_seconds: float, longest_seconds: float,
+        member: str = "value that was tried", when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+    ) -> None:
+        self.free = positive("free", free, _MOST_USES)
+        self.pause = milliseconds(pause_seconds) * 1000
+        self.longest_ms = milliseconds(longest_seconds)
+        self.when_away = when_away
+        self.key = SortedSetKey(
+            keyspace, pattern, str, member=member, score="when it was first tried, in unix seconds",
+            ttl=AtMost(longest_seconds), scripts=("limits/attempt.lua",), **facts,
+        )
+
+    def at(self, *variables: Value, **named: Value) -> "DistinctAttemptsAt":
+        return DistinctAttemptsAt(self, *variables, **named)
+
+
+class DistinctAttemptsAt(LimitAt):
+    """The attempts at one thing."""
+
+    __slots__ = ("_limit",)
+
+    def __init__(self, limit: DistinctAttempts, *variables: Value, **named: Value) -> None:
+        super().__init__(limit.key.at(*variables, **named), limit.when_away)
+        self._limit = limit
+
+    def use(
+        self, on: ScriptRunner, value: str | bytes, *, now: float, lasts_seconds: float | None = None
+    ) -> Awaitable[Decision]:
+        """Note an attempt with ``value`` if it is known or there is room. One atomic step; a repeat changes nothing."""
+        limit = self._limit
+        lasts_ms = limit.longest_ms if lasts_seconds is None else milliseconds(lasts_seconds)
+        if lasts_ms > limit.longest_ms:
+            raise DeclarationError(f"{limit.key.pattern}: {lasts_seconds:g} s is longer than the declared longest")
+        return self._run(on, ATTEMPT, [microseconds(now), limit.free, limit.pause, lasts_ms, 1, value], now)
+
+    async def look(self, on: ScriptRunner, *, now: float) -> Decision:
+        """Whether a new value would be allowed now; notes nothing."""
+        limit = self._limit
+        return await self._run(on, ATTEMPT, [microseconds(now), limit.free, limit.pause, 1, 0, _name(None)], now)
 
 
 def _name(member: str | None) -> str:
