@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml
 		{ echo "Keystead needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Installing Keystead and its tools into .venv (about a minute, once)..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: $(STAMP)  ## start the server and print a login link
