@@ -19,7 +19,14 @@ from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Layout
 from keystead.patterns import lock_leased
 from keystead.patterns.lock import LockHeld, LockLost
-from keystead.patterns.lock_lease import LeaseHolder, LockLease, Place, new_holder
+from keystead.patterns.lock_lease import (
+    LeaseHolder,
+    LockLease,
+    Place,
+    has_compare_and_delete,
+    new_holder,
+    uid_of,
+)
 from keystead.patterns.lock_leased import LeasedLock
 from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
@@ -104,6 +111,28 @@ async def test_servers_without_compare_and_delete_use_the_script(server: Valkey)
         lease = await lock.try_acquire(server, now=NOW)
         assert await lock.release(server, lease, now=NOW) is True
     assert await lock.holder(server) is None
+
+
+@pytest.mark.parametrize(("facts", "has"), [
+    ({"server": "valkey", "version": "9.1.0", "mode": "standalone"}, True),
+    ({"server": "valkey", "version": "8.1.3", "mode": "standalone"}, False),
+    ({"server": "redis", "version": "9.0.0", "mode": "standalone"}, False),
+    ({"server": "valkey", "version": "9.1.0", "mode": "cluster"}, False),
+    ({}, False),
+])
+def test_compare_and_delete_is_used_only_where_every_server_has_it(facts: dict[str, str], has: bool) -> None:
+    class Client:
+        pass
+
+    client = Client()
+    client.facts = facts
+    assert [has_compare_and_delete(client) for _ in range(2)] == [has, has]
+
+
+def test_holders_are_told_apart_by_their_uid() -> None:
+    holders = [new_holder() for _ in range(1000)]
+    assert len({uid_of(me) for me in holders}) == 1000
+    assert json.loads(holders[0] + b"}")["uid"] == uid_of(holders[0])
 
 
 async def test_waiter_marks_the_lock_and_is_handed_it(server: Valkey, lock, no_undeclared_keys) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import math
 import time
 from collections.abc import Coroutine, Mapping
+from collections.abc import Set as AbstractSet
 from types import TracebackType
 from typing import Protocol, Required, Self, TypedDict
 from weakref import ReferenceType, WeakKeyDictionary, ref
@@ -123,17 +124,19 @@ class Holding:
     computes for long without awaiting should ask ``check``, and a write that must never come too late needs a fence.
     """
 
+    # What most holdings never change stands here once; a lock is taken too often to set it each time.
+    due_at = math.inf  # when to look after the lock again, on the monotonic clock
+    _ends_at = math.inf  # on the monotonic clock; until then the lock is ours whatever happens
+    _lost: str | None = None
+    _task: asyncio.Task[object] | None = None
+    _cancelling = 0
+    _watch: _Watch | None = None
+    _renewal: asyncio.Task[None] | None = None
+    _beside: AbstractSet[asyncio.Task[None]] = frozenset()
+
     def __init__(self, key: str, *, every_seconds: float = math.inf) -> None:
         self.key = key
         self._every_seconds = every_seconds
-        self._ends_at = math.inf  # on the monotonic clock; until then the lock is ours whatever happens
-        self._lost: str | None = None
-        self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0
-        self.due_at = math.inf  # when to look after the lock again, on the monotonic clock
-        self._watch: _Watch | None = None
-        self._renewal: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
 
     @property
     def remaining_seconds(self) -> float:
@@ -253,12 +256,12 @@ class Holding:
     def _run_beside(self, work: Coroutine[object, object, None]) -> "asyncio.Task[None]":
         """Run something while the block runs; it is stopped and awaited when the block ends."""
         task = asyncio.get_running_loop().create_task(work)
-        self._beside.add(task)
+        self._beside = self._beside | {task}
         task.add_done_callback(self._ended_beside)
         return task
 
     def _ended_beside(self, task: "asyncio.Task[None]") -> None:
-        self._beside.discard(task)
+        self._beside = self._beside - {task}
         if not task.cancelled() and (error := task.exception()) is not None:
             self._lose(f"looking after it failed: {error}")
 

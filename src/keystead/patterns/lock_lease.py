@@ -1,6 +1,5 @@
 """What the leased lock says of its holders: the JSON in the key, and the proof of having taken it."""
 
-import functools
 import itertools
 import os
 import secrets
@@ -68,15 +67,19 @@ def holder_of(raw: bytes | None) -> LeaseHolder | None:
     return None if raw is None else msgspec.json.decode(raw, type=LeaseHolder)
 
 
+_latest_facts: tuple[dict[str, str], bool] = ({}, False)
+
+
 def has_compare_and_delete(valkey: Valkey) -> bool:
-    """Whether a lock can be freed by one plain command."""
+    """Whether a lock can be freed by one plain command, DELIFEQ.
+
+    The nodes of a cluster may be of several versions, so there it is not used.
+    """
+    global _latest_facts
+    facts, has = _latest_facts
+    if valkey.facts is facts:
+        return has
     facts = valkey.facts
-    return _knows_compare_and_delete(facts.get("server"), facts.get("version"), facts.get("mode"))
-
-
-@functools.cache
-def _knows_compare_and_delete(server: str | None, version: str | None, mode: str | None) -> bool:
-    """Whether there is DELIFEQ. The nodes of a cluster may be of several versions, so there it is not used."""
-    if server != "valkey" or version is None or mode == "cluster":
-        return False
-    return int(version.partition(".")[0]) >= 9
+    newer = facts.get("server") == "valkey" and int(facts.get("version", "0").partition(".")[0]) >= 9
+    _latest_facts = facts, newer and facts.get("mode") != "cluster"
+    return _latest_facts[1]

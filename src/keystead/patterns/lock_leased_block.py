@@ -78,7 +78,8 @@ class LeaseHolding(Holding):
         value = self.lease.value
         if self._lost is None and not self._beside and value is not None and has_compare_and_delete(self._valkey):
             self._task = None
-            self._plan(math.inf)
+            assert self._watch is not None
+            self._watch.forget(self)
             try:
                 if not await self._valkey.call(self._lock.freeing(self._valkey.layout, value), repeat=True):
                     await self._give_back()  # someone waits for it
