@@ -481,6 +481,21 @@ async def test_process_that_dies_between_any_two_commands_loses_nothing(
             return
 
 
+async def test_queue_goes_on_when_someone_deleted_a_key_of_it(server: Valkey) -> None:
+    """Eviction or a careless hand: what is left is still served, and the counts can be mended."""
+    names = REQUESTS.keys.names(server.layout)
+    await fill(server, REQUESTS, "a", 2)
+    await fill(server, REQUESTS, "b", 2)
+    await server.delete(names.items % b"a")
+    await server.delete(names.base[1])
+    served = await drain(server, REQUESTS, 10)
+    assert sorted(item.shard for item in served) == ["a", "a", "b", "b"]
+    assert [item.raw_body for item in served if item.shard == "a"] == [b"", b""]
+    await server.delete(names.base[3])
+    counts = await REQUESTS.upkeep.recount(server)
+    assert counts is not None and counts.ready == counts.leased == 0
+
+
 async def test_many_consumers_at_once_keep_caps_and_share_nothing(server: Valkey) -> None:
     """F5 and single holder: twelve consumers, six tenants, cap 3; every answer of the server is checked."""
     for shard in range(6):

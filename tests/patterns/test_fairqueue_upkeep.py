@@ -27,7 +27,7 @@ async def test_sweep_brings_back_what_is_due_when_nobody_takes(valkey: Valkey, m
 
 async def test_a_sweep_does_a_bounded_amount_and_the_rest_next_time(valkey: Valkey) -> None:
     await fill(valkey, REQUESTS, "late", 500, delay_seconds=10)
-    assert (await REQUESTS.upkeep.restore(valkey, now=NOW + 20)).items == 200
+    assert (await REQUESTS.upkeep.restore(valkey, now=NOW + 20)).items == 100
     served = 0
     while batch := (await REQUESTS.take_batch(valkey, 3, "w", now=NOW + 20)).items:
         served += sum(await REQUESTS.finish_all(valkey, batch, now=NOW + 20))

@@ -281,14 +281,14 @@ class FairQueue(Generic[T]):
                      args=[*names.at(now), names.index, shard, item_id, target])
 
     def remove_by_value(
-        self, on: ScriptRunner, field: str, value: str, *, now: float, most: int = 100
+        self, on: ScriptRunner, field: str, value: str, *, now: float, most: int = 50
     ) -> Awaitable[tuple[tuple[str, str], ...]]:
         """Remove up to ``most`` items whose field has this value, wherever they are: ready, delayed, parked, dead, or
         leased (the holder's next beat is refused). Gives (shard, id) of each; call again until none comes."""
         return self._remove(on, field, f"{value}\0".encode(), now, most)
 
     def remove_by_prefix(
-        self, on: ScriptRunner, field: str, prefix: str, *, now: float, most: int = 100
+        self, on: ScriptRunner, field: str, prefix: str, *, now: float, most: int = 50
     ) -> Awaitable[tuple[tuple[str, str], ...]]:
         """The same for every value that begins with ``prefix``."""
         return self._remove(on, field, prefix.encode(), now, most)
@@ -308,7 +308,7 @@ class FairQueue(Generic[T]):
         self, on: Executor, *, quantum: int | None = None, cap: int | None = None, lease_seconds: float | None = None,
         max_attempts: int | None = None,
     ) -> Awaitable[None]:
-        """Change settings at run time, for every process at once."""
+        """Change settings at run time, for every process at once. The lease holds for takes that name none."""
         given = {"quantum": quantum, "cap": cap, "max_attempts": max_attempts,
                  "lease_ms": None if lease_seconds is None else _ms(lease_seconds)}
         return self._configure(on, given)

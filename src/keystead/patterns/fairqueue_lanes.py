@@ -38,7 +38,8 @@ class FairLanes(Generic[T]):
                 raise DeclarationError(f"{name}: park pattern {pattern} needs {{lane}}: each lane has its own tag")
         self.name = name
         names = lane_names(name, lanes)
-        shared = keepalives or Keepalives(keyspace, names)
+        shared = keepalives or Keepalives(
+            keyspace, names, writers=more.get("writers", ()), readers=more.get("readers", ()))
         self.lanes: tuple[FairQueue[T], ...] = tuple(
             FairQueue(keyspace, each, item=item, keepalives=shared,
                       parks={park: text.replace("{lane}", str(lane)) for park, text in (parks or {}).items()}, **more)

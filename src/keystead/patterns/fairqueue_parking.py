@@ -51,12 +51,12 @@ class Parking:
         """Park the item if nothing was signalled since ``seen_epoch`` was read; else make it ready again."""
         return self._park(on, item, park, now, deadline_seconds, seen_epoch)
 
-    def wake(self, on: ScriptRunner, park: MapRef[bytes], most: int = 100, *, now: float) -> Awaitable[Woken]:
+    def wake(self, on: ScriptRunner, park: MapRef[bytes], most: int = 50, *, now: float) -> Awaitable[Woken]:
         """Signal the park, and move up to ``most`` items that wait there back to their shards, with their old age."""
         return self.wake_returning(on, park, "", most, now=now)
 
     def wake_returning(
-        self, on: ScriptRunner, park: MapRef[bytes], field: str, most: int = 100, *, now: float
+        self, on: ScriptRunner, park: MapRef[bytes], field: str, most: int = 50, *, now: float
     ) -> Awaitable[Woken]:
         """The same; gives the value of a declared field of each item that was moved."""
         names = self._keys.names(on.layout)

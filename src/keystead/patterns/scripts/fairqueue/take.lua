@@ -40,16 +40,16 @@ while #shards > 0 and not full and steps < 1000 do
     local blocked = blacklisted and call('PTTL', ARGV[9]:format(shard)) or -2
     local own, held = call('HMGET', conf, 'w:' .. shard, 'cap:' .. shard), call('ZCARD', leased)
     local taken, checks, room = {}, {}, blocked ~= -2 and 0 or math.max(0, (own[2] or set[2] or ARGV[15]) - held)
-    local credit = credits[i] + (turn == shard and steps == 0 and 0 or (set[1] or ARGV[14]) * (own[1] or 1))
+    local credit = (credits[i] or 0) + (turn == shard and steps == 0 and 0 or (set[1] or ARGV[14]) * (own[1] or 1))
     local ids = call('ZRANGE', ready, 0, math.max(0, math.floor(math.min(room, most - count, credit))))
     for at, id in ipairs(ids) do
       local facts = call('HMGET', items, id, id .. '#c', id .. '#a', id .. '#t')
-      local body, cost, attempt = facts[1], tonumber(facts[2] or 1), facts[3] or '0'
+      local body, cost, attempt = facts[1] or '', tonumber(facts[2] or 1), facts[3] or '0'
       if full or #taken == room or cost > credit then break end
       credit, count, bytes = credit - cost, count + 1, bytes + #body
       taken[at], checks[2 * at - 1], checks[2 * at] = id, now + lease_ms, id
       call('SET', keepalive(id), consumer .. ':' .. attempt, 'PX', lease_ms)
-      reply[count], full = {shard, id, attempt, facts[4], cost, body}, count == most or bytes >= 1048576
+      reply[count], full = {shard, id, attempt, facts[4] or now, cost, body}, count == most or bytes >= 1048576
     end
     if #taken > 0 then call('ZREM', ready, unpack(taken)); call('ZADD', leased, unpack(checks)) end
     local due = held > 0 and first(leased) <= now or delays ~= '0' and first(delayed_of:format(shard)) <= now
