@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
@@ -95,21 +97,15 @@ class Tally:
             return _Nothing()
         family = self.family
         names: list[bytes] = list(family.fixed_names(on.layout))
-        arguments: list[str | int] = [secrets.token_urlsafe(9), family.most_breakdown_fields]
+        amounts = []
         for day, (plain, broken_down) in self._days.items():
             counts_name, breakdown_names = family.day_names(day, on.layout)
             names.append(counts_name)
-            arguments += (day, len(plain), len(plain) + len(broken_down))
-            for item in plain.items():
-                arguments += item
-            for event, fields in broken_down.items():
-                arguments += (event, sum(fields.values()))
-            for event, fields in broken_down.items():
-                names.append(breakdown_names[event])
-                arguments += (event, len(fields))
-                for item in fields.items():
-                    arguments += item
-        # Made here from checked values; holding them against the header again would cost as much as sending them.
+            names += [breakdown_names[event] for event in broken_down]
+            pairs = [(event, list(fields.items())) for event, fields in broken_down.items()]
+            amounts.append((day, list(plain.items()), pairs))
+        arguments = secrets.token_urlsafe(9), family.most_breakdown_fields, msgspec.msgpack.encode(amounts)
+        # Made here from checked values, so they need not be held against the header again.
         return on.run_script(STORE, (len(names), *names, *arguments), self._stored)
 
     def _stored(self, reply: Reply) -> Stored:

@@ -6,55 +6,51 @@
 -- KEYS[4..]  hash    days         for each day: its counts, then the breakdown of each event that has one
 -- ARGV[1]    text    uid          names this call; late entries are numbered under it
 -- ARGV[2]    int     most_fields  1..1000000, what a breakdown may hold; more is counted as other
--- ARGV[3..]  text    amounts      for each day: day, number of plain events, number of all events, event and amount of
---                                 each (plain ones first), then for each other event: event, number of values, value
---                                 and amount of each
+-- ARGV[3]    bytes   amounts      MessagePack: [[day, [[event, amount]...], [[event, [[value, amount]...]]...]]...]
 -- Returns  {late entries, amount that went to other}
 -- Cost     O(amounts)             Repeat: not safe; a repeat counts again
 local earliest, rotation, late, uid, most_fields = KEYS[1], KEYS[2], KEYS[3], ARGV[1], tonumber(ARGV[2])
-local next_key, next_argument, late_entries, overflow = 4, 3, 0, 0
-local rotated_to = tonumber(redis.call('HGET', rotation, 'rotated_to') or '-1')
-local first = tonumber(redis.call('GET', earliest) or '1e9')
+local amounts, key, late_entries, overflow, call = ARGV[3], 4, 0, 0, redis.call
+local rotated_to = tonumber(call('HGET', rotation, 'rotated_to') or '-1')
+local first = tonumber(call('GET', earliest) or '1e9')
 
 local function put_late(day, event, breakdown, amount)
   local entry = {id = uid .. ':' .. late_entries, unix_date = day, event = event, breakdown = breakdown, amount = amount}
-  redis.call('RPUSH', late, cjson.encode(entry))
+  call('RPUSH', late, cjson.encode(entry))
   late_entries = late_entries + 1
 end
 
-local function too_many(breakdown, new_field)
-  local fields = redis.call('HLEN', breakdown)
-  return fields > most_fields and new_field ~= 'other' and fields - redis.call('HEXISTS', breakdown, 'other') > most_fields
+local function too_many(breakdown, new_value)
+  local fields = call('HLEN', breakdown)
+  return fields > most_fields and new_value ~= 'other' and fields - call('HEXISTS', breakdown, 'other') > most_fields
 end
 
-while next_argument <= #ARGV do
-  local day, plain, all = tonumber(ARGV[next_argument]), tonumber(ARGV[next_argument + 1]), ARGV[next_argument + 2]
-  local counts, start, gone = KEYS[next_key], next_argument + 3, day < rotated_to
-  next_key, next_argument = next_key + 1, start + 2 * all
+for _, one in ipairs(cmsgpack.unpack(amounts)) do
+  local day, counts = one[1], KEYS[key]
+  local gone = day < rotated_to
+  key = key + 1
   if not gone and day < first then
-    redis.call('SET', earliest, day)
+    call('SET', earliest, day)
     first = day
   end
-  for place = start, start + 2 * (gone and plain or all) - 1, 2 do
-    if gone then
-      put_late(day, ARGV[place], nil, tonumber(ARGV[place + 1]))
-    else
-      redis.call('HINCRBY', counts, ARGV[place], ARGV[place + 1])
-    end
+  for _, plain in ipairs(one[2]) do
+    if gone then put_late(day, plain[1], nil, plain[2]) else call('HINCRBY', counts, plain[1], plain[2]) end
   end
-  for _ = plain + 1, all do
-    local event, values, breakdown = ARGV[next_argument], ARGV[next_argument + 1], KEYS[next_key]
-    for place = next_argument + 2, next_argument + 2 * values, 2 do
-      local field, amount = ARGV[place], ARGV[place + 1]
+  for _, broken_down in ipairs(one[3]) do
+    local event, breakdown, sum = broken_down[1], KEYS[key], 0
+    key = key + 1
+    for _, pair in ipairs(broken_down[2]) do
+      local value, amount = pair[1], pair[2]
+      sum = sum + amount
       if gone then
-        put_late(day, event, field, tonumber(amount))
-      elseif redis.call('HINCRBY', breakdown, field, amount) == tonumber(amount) and too_many(breakdown, field) then
-        redis.call('HDEL', breakdown, field)
-        redis.call('HINCRBY', breakdown, 'other', amount)
+        put_late(day, event, value, amount)
+      elseif call('HINCRBY', breakdown, value, amount) == amount and too_many(breakdown, value) then
+        call('HDEL', breakdown, value)
+        call('HINCRBY', breakdown, 'other', amount)
         overflow = overflow + amount
       end
     end
-    next_key, next_argument = next_key + 1, next_argument + 2 + 2 * values
+    if not gone then call('HINCRBY', counts, event, sum) end
   end
 end
 return {late_entries, overflow}
