@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from keystead.engine import Valkey, connect, hub
+from keystead.errors import Unavailable
 from keystead.keys import Keyspace
 from keystead.patterns.cache import Cache
 from keystead.patterns.cache_instance import CacheInstance
@@ -282,3 +285,45 @@ async def test_opening_while_the_channel_cannot_be_had_works_without_it(valkey, 
     finally:
         await commands.aclose()
         await ear.aclose()
+
+
+@pytest.mark.cluster
+@pytest.mark.xdist_group("cluster")
+@pytest.mark.parametrize("how", ["killed", "hanging"])
+async def test_primary_of_the_channel_lost_leaves_no_old_value(valkey_cluster, quick_pings, how) -> None:
+    """From the bound after the primary was last heard until the channel is back nothing held is used, moves and all."""
+    valkey_cluster.heal()
+    valkey_cluster.flush()
+    settings = ValkeySettings(outage_seconds=12, command_timeout_seconds=1, connect_timeout_seconds=1)
+    valkey, admin = await connect(valkey_cluster.url, settings=settings), await connect(valkey_cluster.url)
+    source = Source()
+    primary = valkey_cluster.primary_of(HELD.place({"uid": "a"}, valkey.layout).value)
+    try:
+        async with HELD.open(valkey) as cache:
+            assert await cache.get("a", load=source.load) == 1
+            await until(lambda: cache.held("a") is not None)
+            generation = cache._shelf.generation
+            if how == "killed":
+                primary.kill()
+            else:
+                os.kill(primary.pid, signal.SIGSTOP)
+            lost_at = time.monotonic()
+            source.number = 2
+            async with asyncio.timeout(30):
+                while cache._shelf.generation == generation or not cache._shelf.is_open():
+                    begun_at = time.monotonic()
+                    assert cache.held("a") is None or begun_at <= lost_at + BOUND_SECONDS
+                    await asyncio.sleep(0.002)
+            async with asyncio.timeout(20):
+                while True:
+                    with contextlib.suppress(Unavailable):
+                        await HELD.at("a").purge(admin, now=time.time())
+                        break
+            cache.forget("a")
+            assert await cache.get("a", load=source.load) == 2
+    finally:
+        if how == "hanging":
+            os.kill(primary.pid, signal.SIGCONT)
+        await valkey.aclose()
+        await admin.aclose()
+        valkey_cluster.heal()

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from keystead.engine import Valkey
+from keystead.engine import Message, Valkey
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Keyspace, Layout, Registry
 from keystead.patterns.cache import Cache
 from keystead.patterns.cache_disk import DiskTier
-from keystead.patterns.cache_flight import Loaded
+from keystead.patterns.cache_flight import Flight, Loaded
 from keystead.patterns.cache_frames import Push, plain_pushes
 from keystead.patterns.cache_process import ENTRY_BYTES, Entry, ProcessTier
 from keystead.telemetry import counts
@@ -476,6 +476,53 @@ async def test_fill_older_than_a_purge_that_was_heard_is_dropped(valkey, valkey_
         await until(lambda: one.held("a") == b"new")
 
 
+async def test_gap_counts_from_the_moment_it_is_known(valkey, valkey_server) -> None:
+    """Before any callback has run: neither what is held nor what was read or sent before the gap may be used."""
+    source, gate = Source(a=b"x", b=b"y"), asyncio.Event()
+    async with Instances() as instances:
+        one = await instances.add(LOCAL, valkey_server.url)
+        await one.get("a", load=source.load("a"))
+        await until(lambda: one.held("a"))
+        slow = asyncio.create_task(one.get("b", load=source.load("b", gate.wait)))
+        await until(lambda: len(source.reads) == 2)
+        listener = one._shelf.ear._listener
+        fill = LOCAL.channel.codec.encode(Push({"uid": "c"}, b"old", 1))
+        listener.deliver(Message(b"ps:local", fill))
+        listener.note_gap()
+        assert one.held("a") is None
+        gate.set()
+        assert await slow == b"y"
+        assert one.held("c") is None
+        await asyncio.sleep(0.02)
+        assert one.held("c") is None
+
+
+async def test_purge_behind_an_unreadable_frame_or_a_gap_is_still_heard(valkey, valkey_server) -> None:
+    """What is not bound to the channel lives on through a gap, so each purge that arrives must count."""
+    async with Instances() as instances:
+        one = await instances.add(PROMPT, valkey_server.url)
+        listener = one._shelf.ear._listener
+        for disturb in (lambda: listener.deliver(Message(b"ps:prompt", b"\x09")), listener.note_gap):
+            await one.get("a", load=Source(a=b"x").load("a"))
+            await until(lambda: one.held("a"))
+            disturb()
+            listener.deliver(Message(b"ps:prompt", PROMPT.channel.codec.encode(Push({"uid": "a"}, None))))
+            assert one.held("a") == b"x"
+            await until(lambda: one.held("a") is None)
+            await PROMPT.at("a").purge(valkey, now=now())
+            await asyncio.sleep(0.02)
+
+
+async def test_read_that_a_gap_fell_into_is_not_kept(valkey, valkey_server) -> None:
+    async with Instances() as instances:
+        one = await instances.add(BOTH, valkey_server.url)
+        flight = Flight(BOTH.place({"uid": "a"}, Layout.PLAIN), Source().load("a"), refresh=False,
+                        generation=one._shelf.generation)
+        one._shelf.ear._listener.note_gap()
+        one._fetcher._keep(flight, b'{"number":1}', None)
+        assert one.held("a") is None
+
+
 # -- the tiers by themselves -------------------------------------------------------------------------------------------
 
 
@@ -612,7 +659,7 @@ async def test_channel_that_may_not_be_listened_to_is_told_at_once(valkey, valke
     valkey_server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels")
     try:
         async with Instances() as instances:
-            with pytest.raises(Exception, match="NOPERM|permission"):
+            with pytest.raises(Exception, match=r"NOPERM|permission"):
                 await instances.add(BOTH, valkey_server.url.replace("unix://", "unix://deaf:x@", 1))
     finally:
         valkey_server.call("ACL", "DELUSER", "deaf")

@@ -97,6 +97,11 @@ class Listener:
         self._stir()
         return True
 
+    def drop_waiting(self) -> None:
+        """Forget messages that were not read yet: for whom what came before a gap is of no use."""
+        self._queue.clear()
+        self._queued_bytes = 0
+
     def note_gap(self) -> None:
         """Called by the hub: the subscription was interrupted and is back."""
         if not self.inside or self.closed:

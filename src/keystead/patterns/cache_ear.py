@@ -25,18 +25,19 @@ class Ear:
     """Listens to a family's channel. ``on_push`` gets each push with its key, None for a purge of several.
 
     ``generation`` grows whenever messages may have been missed; ``on_gap`` is called then. A message that does not
-    decode counts as missed: it may have been a purge.
+    decode counts as missed: it may have been a purge. ``drops``: what waits when a gap is noticed is of no use.
     """
 
     def __init__(
         self, valkey: Valkey, channel: ChannelRef[Push], template: Template, *, trust_seconds: float,
-        keep_seconds: float, on_push: Callable[[str | None, Push], None], on_gap: Callable[[], None],
+        keep_seconds: float, drops: bool, on_push: Callable[[str | None, Push], None], on_gap: Callable[[], None],
     ) -> None:
         self._hub = valkey.hub()
         self._channel = channel
         self._template = template
         self._trust_seconds, self._keep_seconds = trust_seconds, keep_seconds
         self._on_push, self._on_gap = on_push, on_gap
+        self._drops = drops
         self._listener: Listener | None = None
         self._gaps = 0
         self._trusted_until = -math.inf
@@ -84,10 +85,14 @@ class Ear:
         while True:
             try:
                 async with self._hub.subscribe(self._channel, on_gap=self._check_gap) as listener:
-                    self._listener = listener
+                    self._listener, self._gaps = listener, 0
                     self._note_gap(counted=self._ready.is_set())
                     self._ready.set()
                     async for message in listener:
+                        if listener.gaps != self._gaps:
+                            self._note_gap()
+                            if self._drops:
+                                continue
                         self._receive(message.payload)
                 return  # the client is being closed
             except CutOff:
@@ -104,7 +109,10 @@ class Ear:
             self._note_gap()
 
     def _note_gap(self, *, counted: bool = True) -> None:
-        self._gaps = self._listener.gaps if self._listener is not None else 0
+        if self._listener is not None and self._listener.gaps != self._gaps:
+            self._gaps = self._listener.gaps
+            if self._drops:
+                self._listener.drop_waiting()  # a fill from before the gap may have been purged in it
         self._trusted_until = -math.inf
         self.generation += 1
         if counted:

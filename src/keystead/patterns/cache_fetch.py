@@ -216,5 +216,7 @@ class Fetcher(Generic[T]):
 
     def _keep(self, flight: Flight[T], raw: bytes | None, seconds: float | None) -> None:
         """Hold a value in the process, unless a purge of it was heard, or may have been missed, meanwhile."""
-        if not flight.purged and not (self._family.collab and self._shelf.generation != flight.generation):
+        if not self._shelf.is_open() or flight.purged:  # asked first: it may notice a gap just now
+            return
+        if not self._family.collab or self._shelf.generation == flight.generation:
             self._shelf.put(flight.place.key, raw, seconds)

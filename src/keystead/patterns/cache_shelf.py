@@ -31,12 +31,14 @@ class Shelf:
 
     def get(self, key: str, now: float) -> Entry | None:
         """What is held and may be used now."""
+        if not self.is_open():  # asked first: it may notice a gap just now, and drop what is held
+            return None
         entry = self.process.get(key, now)
         if entry is None:
             if self.disk is None or (entry := self.disk.get(key, now)) is None:
                 return None
             self.process.put(key, entry)
-        return entry if self.is_open() else None
+        return entry
 
     def is_open(self) -> bool:
         """Whether what is held may be used: always, unless it is only right while the channel is heard."""
