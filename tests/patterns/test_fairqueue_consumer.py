@@ -1,7 +1,7 @@
 """A worker on a fair queue: batches, heartbeats, the bell, cancellation and a clean stop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -84,19 +84,25 @@ async def test_long_work_keeps_its_lease(server: Valkey) -> None:
 
 async def test_failing_item_is_tried_again_later_and_dies(server: Valkey) -> None:
     attempts: list[int] = []
+    told: list[tuple[str, str]] = []
 
     async def handle(item: Leased[dict[str, int]]) -> None:
         attempts.append(item.attempt)
         raise RuntimeError("no")
 
-    async with running(server, handle, idle_seconds=0.2):
-        await produce(server, "a", 1)
+    async def tell(given_up: Sequence[tuple[str, str]]) -> None:
+        told.extend(given_up)
+
+    async with running(server, handle, idle_seconds=0.2, dead=tell):
+        item_id = await produce(server, "a", 1)
 
         async def dead() -> bool:
-            return (await QUEUE.length(server)).dead == 1
+            return bool(told)
 
         await until(dead)
     assert attempts == [0, 1]
+    assert told == [("a", item_id)]
+    assert (await QUEUE.length(server)).dead == 1
 
 
 async def test_removed_item_stops_its_handler(server: Valkey) -> None:

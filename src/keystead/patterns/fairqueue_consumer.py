@@ -8,7 +8,7 @@ from keystead.clock import Clock
 from keystead.engine.client import Valkey
 from keystead.errors import Corrupt, Unavailable
 from keystead.patterns.fairqueue import MOST_ITEMS, FairQueue
-from keystead.patterns.fairqueue_values import Leased
+from keystead.patterns.fairqueue_values import Leased, Requeued
 from keystead.telemetry import counts, logger
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ class FairConsumer(Generic[T]):
             cost = await self._handle(item)
         except Corrupt as error:
             log.error("fairqueue_corrupt", queue=self._queue.name, item=item.id, error=str(error))
-            await self._queue.bury(self._valkey, [item], now=self._clock.now())
+            await self._tell(item, await self._queue.bury(self._valkey, [item], now=self._clock.now()))
         except Exception as error:
             counts.add("fairqueue_failed", queue=self._queue.name)
             log.warning("fairqueue_failed", queue=self._queue.name, item=item.id, error=type(error).__name__)
@@ -143,7 +143,13 @@ class FairConsumer(Generic[T]):
 
     async def _give_back(self, item: Leased[T], delay_seconds: float, *, count_attempt: bool) -> None:
         try:
-            await self._queue.requeue(self._valkey, [item], now=self._clock.now(), delay_seconds=delay_seconds,
-                                      count_attempt=count_attempt)
+            answers = await self._queue.requeue(self._valkey, [item], now=self._clock.now(),
+                                                delay_seconds=delay_seconds, count_attempt=count_attempt)
         except Unavailable:
             log.warning("fairqueue_not_given_back", queue=self._queue.name, item=item.id)  # its lease will lapse
+        else:
+            await self._tell(item, answers)
+
+    async def _tell(self, item: Leased[T], answers: list[Requeued]) -> None:
+        if self._dead is not None and answers == [Requeued.DEAD]:
+            await self._dead([(item.shard, item.id)])
