@@ -546,6 +546,19 @@ def test_process_tier_stays_within_its_bytes_and_drops_the_least_recently_used()
     assert tier.used_bytes == 0
 
 
+async def test_families_that_share_a_tier_and_a_name_do_not_share_values(valkey, valkey_server) -> None:
+    space, tier = Keyspace("t", tag="t"), ProcessTier()
+    first = Cache(space, "prompts:{uid}:meta", bytes, local_seconds=60, lock=None, purpose="a test")
+    second = Cache(space, "prompts:external:{uid}", bytes, local_seconds=60, lock=None, purpose="a test")
+    async with Instances() as instances:
+        one = await instances.add(first, valkey_server.url, process=tier)
+        two = await instances.add(second, valkey_server.url, process=tier)
+        assert await one.get("external", load=Source(x=b"1").load("x")) == b"1"
+        assert await two.get("meta", load=Source(x=b"2").load("x")) == b"2"
+        assert one.held("external") is None and two.held("meta") == b"2"
+        assert len(tier) == 1
+
+
 def test_process_tier_forgets_what_has_expired() -> None:
     tier = ProcessTier()
     tier.put("k", entry(b"x", expires_at=10))

@@ -85,15 +85,16 @@ class Cache(Generic[T]):
     long after its time a value is still answered while one reader fetches it anew. ``negative_seconds``: how long the
     source's "there is none" is believed.
 
-    ``lock``: the cache lock, ``{pattern}:cache_lock`` unless given; None lets everybody read the source.
+    ``lock``: the cache lock, ``cache:lock:{pattern}`` unless given; None lets everybody read the source.
     ``in_flight_marker``: the lock is the value ``1`` in the value's own key. Whoever finds it taken waits for the fill,
     at most twice ``wait_seconds``, and looks every ``poll_seconds``.
 
     ``channel`` carries fills and purges to all instances, as ``frame`` says. ``collab``: what a process holds is only
     right while it hears the channel; it is not used once the channel was silent for ``staleness_seconds``.
 
-    Also declares ``{pattern}:version`` (purges) and ``{pattern}:recent`` (absence, and fills just sent). With a
-    channel, all keys of the family share one fixed tag.
+    Also declares ``cache:version:{pattern}`` (purges) and ``cache:recent:{pattern}`` (absence, and fills just sent); in
+    front, so that they cannot be taken for a neighbour whose name goes on. With a channel, all keys of the family share
+    one fixed tag.
     """
 
     def __init__(
@@ -117,16 +118,16 @@ class Cache(Generic[T]):
             self.value_key = StringKey(keyspace, pattern, stored, **_told(
                 facts, "", scripts=("begin", "fill", "purge", "put", "discard"), ttl=rule, miss=True
             ))
-        self.version_key = StringKey(keyspace, version or f"{pattern}:version", INTEGER, **_told(
+        self.version_key = StringKey(keyspace, version or f"cache:version:{pattern}", INTEGER, **_told(
             facts, "when it was last purged", scripts=("begin", "fill", "purge", "put"), ttl=AtMost(version_seconds)
         ))
-        self.recent_key = StringKey(keyspace, recent or f"{pattern}:recent", INTEGER, **_told(
+        self.recent_key = StringKey(keyspace, recent or f"cache:recent:{pattern}", INTEGER, **_told(
             facts, "0 known to be absent, else a fill just sent", scripts=("begin", "fill", "leave", "purge"),
             ttl=AtMost(max(negative_seconds, RECENT_SECONDS)),
         ))
         self.lock_key: LockKey | None = None
         if lock is not None and not in_flight_marker:
-            self.lock_key = LockKey(keyspace, lock or f"{pattern}:cache_lock", LockKind.PLAIN, **_told(
+            self.lock_key = LockKey(keyspace, lock or f"cache:lock:{pattern}", LockKind.PLAIN, **_told(
                 facts, "one reader of the source", scripts=("begin", "fill", "leave"), ttl=Exactly(lock_seconds)
             ))
         self.channel: Channel[Push] | None = None
@@ -173,7 +174,7 @@ class Cache(Generic[T]):
         if self.family.local_seconds is None and (process is not None or disk is not None):
             raise DeclarationError(f"{self.template.spelling}: without local_seconds nothing is kept in the process")
         listen_to = None if self.channel is None else self.channel.at()
-        own = process or ProcessTier()
+        own = ProcessTier() if process is None else process  # an empty one counts as false
         instance: CacheInstance[T] = CacheInstance(
             self, self.family, valkey, listen_to, own, disk, clock or SystemClock()
         )

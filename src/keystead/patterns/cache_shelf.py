@@ -38,7 +38,8 @@ class Shelf:
             if self.disk is None or (entry := self.disk.get(key, now)) is None:
                 return None
             self.process.put(key, entry)
-        return entry
+        # Families that share a tier may have a name in common, such as a:{x}:b and a:c:{y}.
+        return entry if entry.family == self._family.name else None
 
     def is_open(self) -> bool:
         """Whether what is held may be used: always, unless it is only right while the channel is heard."""
