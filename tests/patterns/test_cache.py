@@ -321,6 +321,23 @@ async def test_slow_fill_is_refused_by_the_server_even_for_a_deaf_instance(serve
     assert source.reads == ["a", "a"]
 
 
+async def test_deaf_instance_does_not_wait_for_messages(server, url) -> None:
+    """Another has just filled, or still reads: who hears nothing looks by itself, or reads the source."""
+    source = Source(a=b"x", b=Page(1))
+    async with Instances() as instances:
+        good, deaf = [await instances.add(LOCAL, url) for _ in range(2)]
+        shared, deaf_shared = [await instances.add(BOTH, url) for _ in range(2)]
+        await deaf._shelf.ear.aclose()
+        await deaf_shared._shelf.ear.aclose()
+        assert await good.get("a", load=source.load("a")) == b"x"
+        begin = time.monotonic()
+        assert await deaf.get("a", load=source.load("a")) == b"x"
+        slow = source.load("b", lambda: asyncio.sleep(0.1))
+        assert await asyncio.gather(shared.get("b", load=slow), deaf_shared.get("b", load=slow)) == [Page(1)] * 2
+        assert time.monotonic() - begin < 0.7
+    assert source.reads == ["a", "a", "b"]
+
+
 async def test_own_purge_is_seen_by_the_next_read_of_the_same_process(server, url) -> None:
     source = Source(a=Page(0))
     async with Instances() as instances:

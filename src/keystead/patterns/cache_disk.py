@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from keystead.patterns.cache_process import Entry
-from keystead.telemetry import counts
+from keystead.telemetry import counts, logger
 
 _MAGIC = b"KSC1"
 # Magic, flags, fresh until, expires at, length of the family, of the key, of the value; then these, then the checksum.
@@ -18,6 +18,8 @@ _DIGEST_BYTES = 16
 _COLLAB, _ABSENT = 1, 2
 
 counts.describe("cache_disk_refused", "files of the disk tier that were damaged and removed")
+
+_log = logger("patterns")
 
 
 class DiskTier:
@@ -82,8 +84,11 @@ class DiskTier:
         known = self._files.pop(key, None)
         if known is not None:
             self.used_bytes -= known[0]
-            with contextlib.suppress(FileNotFoundError):
-                self._path(key).unlink()
+            try:
+                self._path(key).unlink(missing_ok=True)
+            except OSError as error:
+                # Not used again by this process; the next one would find it.
+                _log.error("file of the disk tier not removed", directory=str(self.directory), reason=str(error))
 
     def items(self) -> Iterator[tuple[str, str, bool]]:
         """Key, family, and whether it depends on the channel, of everything; must not be changed meanwhile."""

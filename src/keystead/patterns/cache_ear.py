@@ -52,6 +52,7 @@ class Ear:
         Raises the server's refusal, if it will not let us listen.
         """
         self._task = asyncio.get_running_loop().create_task(self._listen(), name="keystead cache channel")
+        self._task.add_done_callback(self._ended)
         waiting = asyncio.get_running_loop().create_task(self._ready.wait())
         await asyncio.wait((waiting, self._task), timeout=self._trust_seconds, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
@@ -103,6 +104,11 @@ class Ear:
                 self._listener = None
                 self._note_gap(counted=False)
             await asyncio.sleep(RETRY_SECONDS)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """What depends on the channel is not used any more; someone should know why."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("cache channel given up", channel=self._channel.logical, reason=str(error))
 
     def _check_gap(self) -> None:
         if self._listener is not None and self._listener.gaps != self._gaps:

@@ -26,6 +26,7 @@ BEGIN, FILL, LEAVE, DISCARD = _script("begin"), _script("fill"), _script("leave"
 VALUE, OURS, HELD, ABSENT = range(4)
 NOBODY: Sent = ("", b"", b"")
 
+DEAF_POLL_SECONDS = 0.05  # no message will come, so who waits must look
 MOST_REFUSALS = 4  # how often a read is repeated because a purge came in between
 
 counts.describe("cache_loads", "reads of the source")
@@ -123,14 +124,16 @@ class Fetcher(Generic[T]):
         lock_ms, version_ms = round(family.lock_seconds * 1000), round(family.version_seconds * 1000)
         while True:
             force = int(loop.time() >= give_up_at)
-            seen = str(ear.last_fill(place.key)) if ear is not None else ""
+            hears = ear is not None and ear.hears()
+            seen = str(ear.last_fill(place.key)) if ear is not None and hears else "*"
             begun: Reply = await BEGIN(
                 self._valkey, keys=place.keys, args=(lock_ms, family.stale_ms, version_ms, seen, force)
             )
             alone = flight.refresh and not flight.joined
             if begun[0] != HELD or flight.landed.done() or alone:
                 break
-            patience = min(family.poll_seconds, begun[4] / 1000 + 0.01, max(0.01, give_up_at - loop.time()))
+            poll = family.poll_seconds if hears or ear is None else min(family.poll_seconds, DEAF_POLL_SECONDS)
+            patience = min(poll, begun[4] / 1000 + 0.01, max(0.01, give_up_at - loop.time()))
             if not await flight.wait(patience) and loop.time() >= give_up_at:
                 counts.add("cache_waits_over", family=family.name)
             if flight.landed.done():

@@ -7,7 +7,7 @@
 -- ARGV[1]  int     lock_ms     0..86400000, 0: the family has no lock
 -- ARGV[2]  int     stale_ms    a value with no more time left than this is too old; -1: no value on the server
 -- ARGV[3]  int     version_ms  how long a version must be kept while someone reads the source
--- ARGV[4]  text    seen        stamp of the last fill that reached the caller
+-- ARGV[4]  text    seen        stamp of the last fill that reached the caller; *: it hears none
 -- ARGV[5]  int     force       1: read the source whoever holds the lock
 -- Returns  {state, version, token, value, left_ms}: state 0 value, 1 read the source, 2 another reads it, 3 absent
 -- Cost     O(1)                Repeat: not safe; a repeat finds the lock of the first try
@@ -27,7 +27,7 @@ local last = redis.call('GET', recent)
 if last == '0' and not force then
   return {3, known, '', '', redis.call('PTTL', recent)}
 end
-if last and last ~= '0' and last ~= seen and not force then
+if last and last ~= '0' and last ~= seen and seen ~= '*' and not force then
   return {2, known, '', '', redis.call('PTTL', recent)}
 end
 local token = ''
