@@ -244,6 +244,7 @@ SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 @example(family="both", moves=[("silence", 0, "a"), ("race", 1, "b"), ("overtake", 2, "a")])
 @example(family="local", moves=[("silence", 0, "a"), ("race", 1, "b"), ("overtake", 2, "a")])
 @example(family="stale", moves=[("silence", 0, "a"), ("race", 1, "b"), ("overtake", 2, "a")])
+@example(family="both", moves=[("change", "a"), ("deafen", 0), ("silence", 0, "a"), ("read", 0, "a", 0.0)])
 def test_no_read_is_older_than_a_purge_once_the_bound_has_passed(valkey_server: LocalServer, family, moves) -> None:
     valkey_server.call("FLUSHALL")
     asyncio.run(play(family, valkey_server.url, valkey_server.tcp_url, moves))

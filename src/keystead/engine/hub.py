@@ -90,7 +90,11 @@ class Hub:
 
     @property
     def silent_seconds(self) -> float:
-        """How long ago the server was last heard with every subscription in place; a cache that trusts pushes asks."""
+        """For how long something may have been published that has not arrived yet; a cache that trusts pushes asks.
+
+        Counted from when the last answered ping was *sent*: what was published before then came before its answer.
+        A message proves less, since it may be late itself.
+        """
         heard_at = self._heard_at if self._settled else self._heard_before
         return math.inf if heard_at is None else asyncio.get_running_loop().time() - heard_at
 
@@ -248,15 +252,15 @@ class Hub:
 
     def _send_ping(self, connection: Connection) -> None:
         if connection.closed_because is None:
-            connection.send(pack(("PING",))).add_done_callback(self._on_pong)
+            sent_at = asyncio.get_running_loop().time()
+            connection.send(pack(("PING",))).add_done_callback(lambda pong: self._on_pong(pong, sent_at))
             self._plan_ping(connection)
 
-    def _on_pong(self, pong: "asyncio.Future[Reply]") -> None:
+    def _on_pong(self, pong: "asyncio.Future[Reply]", sent_at: float) -> None:
         if not pong.cancelled() and pong.exception() is None:
-            self._heard_at = asyncio.get_running_loop().time()
+            self._heard_at = sent_at
 
     def _on_push(self, push: list[Reply]) -> None:
-        self._heard_at = asyncio.get_running_loop().time()
         way = self._by_message.get(push[0])
         if way is None:
             if push[0] == b"sunsubscribe":

@@ -97,6 +97,11 @@ class Listener:
         self._stir()
         return True
 
+    @property
+    def waiting(self) -> int:
+        """How many messages have arrived and were not read yet."""
+        return len(self._queue)
+
     def drop_waiting(self) -> None:
         """Forget messages that were not read yet: for whom what came before a gap is of no use."""
         self._queue.clear()

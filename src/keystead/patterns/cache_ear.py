@@ -74,6 +74,8 @@ class Ear:
             return False
         if listener.gaps != self._gaps:
             self._note_gap()
+        if listener.waiting:
+            return False  # a purge may be among them
         # Until then silence cannot have lasted longer than is trusted, so the hub need not be asked again.
         self._trusted_until = now + self._trust_seconds - self._hub.silent_seconds
         return now < self._trusted_until

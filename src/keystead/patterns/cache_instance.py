@@ -224,7 +224,9 @@ class CacheInstance(Generic[T]):
             seconds = None if push.until is None else push.until - self._clock.now()
             self._shelf.put(key, push.raw, seconds)
             flight = self._flights.get(key)
-            if flight is not None and self._fetcher.readable(push.raw):
+            if flight is not None and not (self._shelf.ear is not None and self._shelf.ear.hears()):
+                flight.wake()  # the message may be late, and a purge behind it
+            elif flight is not None and self._fetcher.readable(push.raw):
                 del self._flights[key]
                 flight.purged = True  # whatever it still brings is no newer than this
                 flight.land(push.raw)
