@@ -51,13 +51,21 @@ async def talking(talk: Talk, **settings: float) -> AsyncIterator[tuple[Connecti
         await connection.aclose()
 
 
-async def test_commands_of_one_turn_leave_in_one_write(connection: Connection, valkey_server: LocalServer) -> None:
-    before = connection.commands, len(connection._writes)
-    futures = [connection.send(pack(("ECHO", n))) for n in range(1000)]
+async def test_commands_of_one_turn_leave_together(connection: Connection) -> None:
+    alone = connection.send(pack(("ECHO", "alone")))  # after the log-in, one at a time: it leaves at once
+    futures = [connection.send(pack(("ECHO", n))) for n in range(30)]
     await asyncio.sleep(0)
-    assert len(connection._writes) - before[1] == 1
+    assert [write[0] for write in connection._writes] == [1, 30]
+    assert await alone == b"alone"
+    assert await asyncio.gather(*futures) == [b"%d" % n for n in range(30)]
+
+
+async def test_many_commands_of_one_turn_leave_in_rows_so_that_the_server_can_begin(connection: Connection) -> None:
+    before = connection.commands
+    futures = [connection.send(pack(("ECHO", n))) for n in range(1000)]
+    assert 1000 // 32 <= len(connection._writes) <= 1000 // 32 + 2
     assert await asyncio.gather(*futures) == [b"%d" % n for n in range(1000)]
-    assert connection.commands - before[0] == 1000
+    assert connection.commands - before == 1000
     assert connection.in_flight_bytes == 0
 
 
@@ -275,8 +283,9 @@ async def test_unasked_reply_never_reaches_a_command_that_was_not_written() -> N
         await reader.read(-1)
 
     async for connection, _ in talking(quiet):
-        unsent = connection.send(pack(("GET", "x")))
-        connection.data_received(b"$5\r\nwrong\r\n")
+        sent, unsent = connection.send(pack(("GET", "x"))), connection.send(pack(("GET", "y")))
+        connection.data_received(b"$5\r\nright\r\n$5\r\nwrong\r\n")
+        assert await sent == b"right"
         with pytest.raises(NotSent):
             await unsent
 

@@ -1,8 +1,8 @@
 """One established connection, shared by any number of tasks.
 
-Commands issued in one turn of the event loop leave in one write. Replies come in the order of the commands, so the
-oldest waiter always owns the next reply; a caller that was cancelled keeps its place in the row and its reply is
-thrown away.
+Commands issued in one turn of the event loop leave in one write, or a few if there are many. Replies come in the
+order of the commands, so the oldest waiter always owns the next reply; a caller that was cancelled keeps its place in
+the row and its reply is thrown away.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ from keystead.engine.failures import AnswerLost, NotSent
 Reply = Any
 
 _NOTHING = object()
+# Commands of one turn leave together, but no more than this in a row: the server then works on the first while the
+# tasks of this turn still send. Measured at 100 tasks: half as many GETs again, and twice as many script calls.
+_ROW_COMMANDS = 32
 _JOIN_BYTES = 256 * 1024  # below this one joined buffer beats handing the kernel a list
 
 
@@ -84,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._unsent_bytes = 0
         self._unsent_replies = 0
         self._flush_planned = False
+        self._one_by_one = False  # whether the last write held a single command
         # One entry per write: [replies still owed, bytes, when it was written].
         self._writes: deque[list[float]] = deque()
         self._room: deque[tuple[asyncio.Future[None], int]] = deque()
@@ -102,7 +106,7 @@ class Connection(asyncio.Protocol):
     # -- sending ----------------------------------------------------------------------------------------------------
 
     def send(self, raw_command: bytes) -> "asyncio.Future[Reply]":
-        """Queue one packed command; it leaves at the end of this turn. The future has its reply or its error."""
+        """Queue one packed command; it leaves by the end of this turn. The future has its reply or its error."""
         future = self._loop.create_future()
         if self.closed_because is not None:
             future.set_exception(NotSent())
@@ -112,9 +116,8 @@ class Connection(asyncio.Protocol):
         self._unsent_bytes += len(raw_command)
         self.in_flight_bytes += len(raw_command)
         self._unsent_replies += 1
-        if not self._flush_planned:
-            self._flush_planned = True
-            self._loop.call_soon(self._flush)
+        if not self._flush_planned or self._unsent_replies >= _ROW_COMMANDS:
+            self._leave_soon()
         return future
 
     def send_block(self, raw_commands: bytes, replies: int) -> "asyncio.Future[list[Reply]]":
@@ -138,7 +141,18 @@ class Connection(asyncio.Protocol):
         self._unsent_bytes += len(raw)
         self.in_flight_bytes += len(raw)
         self._unsent_replies += replies
-        if not self._flush_planned:
+        if not self._flush_planned or self._unsent_replies >= _ROW_COMMANDS:
+            self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        """Decide when what is queued leaves: with the rest of this turn, or now.
+
+        Now, if enough is queued to keep the server busy while the tasks of this turn go on; or if one caller at a
+        time is all there is, and nobody would join.
+        """
+        if self._unsent_replies >= _ROW_COMMANDS or (self._one_by_one and not self._writes):
+            self._write_out()
+        elif not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
 
@@ -187,9 +201,13 @@ class Connection(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._flush_planned = False
+        self._write_out()
+
+    def _write_out(self) -> None:
         unsent = self._unsent
         if not unsent or self._transport is None or self.closed_because is not None:
             return
+        self._one_by_one = self._unsent_replies == 1
         self._writes.append([self._unsent_replies, self._unsent_bytes, self._loop.time()])
         self._waiting.extend(self._unsent_waiters)
         self._unsent_waiters.clear()
@@ -280,6 +298,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        # Some loops hold small writes back until the end of the turn; below this limit they would.
+        self._transport.set_write_buffer_limits(high=0)
         self._heard_at = self._loop.time()
         self._watchdog = self._loop.call_later(self._timeout_seconds / 4, self._watch)
         self._flush()
