@@ -37,7 +37,6 @@ class Wire:
         *,
         on_push: Callable[[list[Reply]], None] | None = None,
         on_open: Callable[[Connection], Awaitable[None]] | None = None,
-        on_loss: Callable[[], None] | None = None,
     ) -> None:
         self.connection: Connection | None = None
         self.generation = 0
@@ -48,7 +47,6 @@ class Wire:
         self._settings = settings
         self._on_push = on_push
         self._on_open = on_open
-        self._on_loss = on_loss
         self._healing: asyncio.Task[None] | None = None
         self._news: asyncio.Future[None] | None = None
         self._fatal: LoginRefused | ServerTooOld | None = None
@@ -154,8 +152,6 @@ class Wire:
         self.reconnects += 1
         counts.add("wire_reconnects")
         _log.warning("connection lost", reason=reason)
-        if self._on_loss is not None:
-            self._on_loss()
         self._heal()
 
     def _heal(self) -> None:
