@@ -36,10 +36,11 @@ asyncio.run(consume({url!r}, {name!r}))
 
 async def consume(url: str, name: str) -> None:
     """Take, work a moment, finish, and note which finishes were accepted. Runs in a process of its own."""
-    valkey = await connect(url)
     clock = SystemClock()
+    valkey: Valkey | None = None
     while True:
         try:
+            valkey = valkey or await connect(url)  # the server may be away at the very start as well
             batch = await QUEUE.take_batch(valkey, 4, name, now=clock.now())
             for item in batch.items:
                 await asyncio.sleep(0.002)
