@@ -1,19 +1,27 @@
 """Facts of a pattern reach each of its keys."""
 
-from keystead.keys import Exactly, Personal
-from keystead.keys.keyspace import Facts
-from keystead.patterns.facts import passed_on
+from keystead.keys import Exactly, OnCorrupt, Personal
+from keystead.patterns import PatternFacts
+from keystead.patterns.facts import told
+
+SAID: PatternFacts = {"purpose": "who came", "writers": ("room.door",), "tag": "door",
+                      "personal": Personal(variable="sub", field="email")}
 
 
 def test_facts_are_passed_on_with_what_is_special_to_the_key() -> None:
-    said: Facts = {"purpose": "who came", "writers": ("room.door",), "personal": Personal(field="sub"),
-                   "ttl": Exactly(5)}
-    passed = passed_on(said, "the first day", ("daysets/add.lua",), personal=False)
-    assert passed == {"purpose": "who came; the first day", "writers": ("room.door",), "personal": False,
-                      "scripts": ("daysets/add.lua",), "ttl": Exactly(5)}
-    assert said["purpose"] == "who came" and said["personal"] == Personal(field="sub")
+    passed = told(SAID, "the first day", scripts=("daysets/add.lua",), ttl=Exactly(5), dead=OnCorrupt.MISS)
+    assert passed == {
+        "purpose": "the first day: who came", "writers": ("room.door",), "readers": (), "tag": "door", "kinds": None,
+        "personal": Personal(variable="sub", field="email"), "scripts": ("daysets/add.lua",), "ttl": Exactly(5),
+        "dead_letter": OnCorrupt.MISS,
+    }
 
 
 def test_the_main_key_keeps_the_words_of_the_room() -> None:
-    assert passed_on({"purpose": "who came", "personal": True}, "", ()) == {
-        "purpose": "who came", "personal": True, "scripts": ()}
+    assert told(SAID)["purpose"] == "who came"
+
+
+def test_a_key_without_payload_is_personal_only_by_its_name() -> None:
+    assert told(SAID, personal=False)["personal"] == Personal(variable="sub")
+    assert told({"purpose": "x", "personal": Personal(field="email")}, personal=False)["personal"] is False
+    assert told({"purpose": "x", "personal": True}, personal=False)["personal"] is False

@@ -7,8 +7,11 @@ import time
 import pytest
 
 from keystead.errors import Conflict, NotOwner, Unavailable
-from keystead.patterns.lock import Holding, LockHeld, LockLost, saying
+from keystead.patterns import lock
+from keystead.patterns.lock import Holding, LockHeld, LockLost
 from keystead.telemetry import counts
+
+from .lock_room import patched
 
 
 class Scripted(Holding):
@@ -36,9 +39,11 @@ class Scripted(Holding):
 
 
 async def test_block_that_ends_in_time_frees_its_lock_and_is_not_disturbed() -> None:
-    async with Scripted(1.0, 1.0, 1.0) as held:
-        await asyncio.sleep(0.05)
-        assert held.is_held and held.asked >= 1
+    async with Scripted(60.0, 60.0, 60.0) as held:
+        async with asyncio.timeout(20):
+            while not held.asked:
+                await asyncio.sleep(0.01)
+        assert held.is_held
     assert held.released == 1
     await asyncio.sleep(0.05)
     assert asyncio.current_task().cancelling() == 0
@@ -47,8 +52,8 @@ async def test_block_that_ends_in_time_frees_its_lock_and_is_not_disturbed() -> 
 async def test_renewal_that_finds_the_lock_gone_cancels_the_block() -> None:
     lost = counts.value("locks_lost")
     with pytest.raises(LockLost, match="gone or someone else's: a:lock"):
-        async with Scripted(1.0, 1.0, None) as held:
-            await asyncio.sleep(5)
+        async with Scripted(60.0, 60.0, None) as held:
+            await asyncio.sleep(60)
     assert held.released == 0 and not held.is_held
     assert counts.value("locks_lost") == lost + 1
     assert asyncio.current_task().cancelling() == 0
@@ -56,31 +61,34 @@ async def test_renewal_that_finds_the_lock_gone_cancels_the_block() -> None:
 
 async def test_renewal_that_fails_is_tried_again_until_the_time_is_over() -> None:
     began = time.monotonic()
-    with pytest.raises(LockLost, match="its time ran out"):
-        async with Scripted(0.35, *[Unavailable("away")] * 50) as held:
-            await asyncio.sleep(5)
-    assert 0.3 < time.monotonic() - began < 2
+    with patched(lock, RETRY_SECONDS=0.01), pytest.raises(LockLost, match="its time ran out"):
+        async with Scripted(1.5, *[Unavailable("away")] * 1000) as held:
+            await asyncio.sleep(60)
+    assert 1.4 < time.monotonic() - began < 30
     assert held.asked > 1
 
 
 async def test_renewal_that_succeeds_at_last_saves_the_lock() -> None:
-    async with Scripted(0.5, Unavailable("away"), 5.0) as held:
-        await asyncio.sleep(0.7)
+    async with Scripted(3.0, Unavailable("away"), 90.0) as held:
+        async with asyncio.timeout(20):
+            while held.remaining_seconds <= 3.0:
+                await asyncio.sleep(0.01)
         held.check()
+    assert held.asked >= 2
 
 
 async def test_unexpected_error_of_a_renewal_counts_as_loss() -> None:
     with pytest.raises(LockLost, match="looking after it failed: no such thing"):
-        async with Scripted(5.0, RuntimeError("no such thing")):
-            await asyncio.sleep(5)
+        async with Scripted(60.0, RuntimeError("no such thing")):
+            await asyncio.sleep(60)
 
 
 async def test_cancellation_from_outside_stays_a_cancellation_and_frees_the_lock() -> None:
-    held = Scripted(5.0)
+    held = Scripted(60.0)
 
     async def body() -> None:
         async with held:
-            await asyncio.sleep(5)
+            await asyncio.sleep(60)
 
     task = asyncio.create_task(body())
     await asyncio.sleep(0.01)
@@ -109,11 +117,11 @@ async def test_block_that_ends_before_it_hears_of_the_loss_is_still_told() -> No
 
 async def test_loss_inside_a_timeout_does_not_confuse_the_timeout() -> None:
     with pytest.raises(LockLost):
-        async with asyncio.timeout(5), Scripted(1.0, None):
-            await asyncio.sleep(5)
+        async with asyncio.timeout(60), Scripted(60.0, None):
+            await asyncio.sleep(60)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05), Scripted(5.0):
-            await asyncio.sleep(5)
+        async with asyncio.timeout(0.05), Scripted(60.0):
+            await asyncio.sleep(60)
 
 
 async def test_lock_that_cannot_be_given_back_does_not_undo_the_work() -> None:
@@ -130,7 +138,3 @@ async def test_lock_that_cannot_be_given_back_does_not_undo_the_work() -> None:
 def test_errors_stand_in_the_tree() -> None:
     assert isinstance(LockHeld("a"), Conflict) and LockHeld("a").key == "a"
     assert isinstance(LockLost("a", "why"), NotOwner) and "why: a" in str(LockLost("a", "why"))
-
-
-def test_facts_of_a_further_key_keep_all_but_the_purpose() -> None:
-    assert saying({"purpose": "x", "writers": ("w",)}, "waits for") == {"purpose": "waits for: x", "writers": ("w",)}

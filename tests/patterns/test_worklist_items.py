@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.keys import INTEGER, Keyspace, Personal, Undecodable
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, opened, told
+from keystead.keys import INTEGER, Undecodable
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, opened
 
 CODEC = DeadLetterCodec()
 
@@ -26,11 +26,3 @@ def test_spoiled_elements_do_not_stop_the_others():
     assert [item.value for item in items] == [1, 2]
     assert [each.raw for each in spoiled] == [b"x", b""]
     assert "does not decode" in spoiled[0].reason
-
-
-def test_key_without_payload_keeps_only_personal_variables():
-    person = Personal(variable="sub", field="email")
-    assert told({"purpose": "p", "personal": person})["personal"] == person
-    assert told({"purpose": "p", "personal": person}, personal=False)["personal"] == Personal(variable="sub")
-    assert "personal" not in told({"purpose": "p", "personal": True}, personal=False)
-    assert Keyspace("room").declarations == []

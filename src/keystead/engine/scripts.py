@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from keystead.engine.script_header import Header, parse_header
 from keystead.errors import DeclarationError
-from keystead.keys.executor import Argument, Reply
+from keystead.keys.executor import Argument, Executor, Reply
 from keystead.keys.layout import Layout
 from keystead.keys.references import Reference
 from keystead.keys.slots import key_slot
@@ -24,11 +24,8 @@ _ALLOWED: dict[str, tuple[type, ...]] = {
 }
 
 
-class ScriptRunner(Protocol):
-    """A client or a pipeline."""
-
-    @property
-    def layout(self) -> Layout: ...
+class ScriptRunner(Executor, Protocol):
+    """A client or a pipeline: runs commands, and scripts."""
 
     def run_script(
         self, script: "Script", rest: tuple[Argument, ...], decode: Callable[[Reply], T]

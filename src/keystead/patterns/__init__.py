@@ -14,6 +14,7 @@ from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
 from keystead.patterns.delayed import AdoptedMembers, DelayedSet, IfWaiting, MovedDue, MoveStop
 from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
+from keystead.patterns.facts import PatternFacts
 from keystead.patterns.fairqueue import FairQueue
 from keystead.patterns.fairqueue_blacklist import Blacklisted
 from keystead.patterns.fairqueue_consumer import FairConsumer
@@ -39,7 +40,7 @@ from keystead.patterns.presence import OnlineMarkers, Presence, PresenceHere
 from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
 from keystead.patterns.rotation import RotationState
 from keystead.patterns.worklist import WorkList
-from keystead.patterns.worklist_items import DeadLetter, Item, PatternFacts, Spoiled, TakenItems
+from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems
 from keystead.patterns.worklist_worker import Failed, Finished, Recovered, Worker
 
 __all__ = [

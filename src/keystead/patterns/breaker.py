@@ -14,7 +14,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, LimitReached, Unavailable
 from keystead.ids import new_uid
 from keystead.keys import Argument, AtMost, Keyspace, SortedSetKey, SortedSetRef, StringKey, StringRef, Value
-from keystead.patterns.lock import RoomFacts, saying
+from keystead.patterns.facts import PatternFacts, told
 from keystead.telemetry import counts
 
 ASK = Script("keystead.patterns", "scripts/breaker/ask.lua")
@@ -104,7 +104,7 @@ class Breaker:
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, trips: Failures | FailureShare, probe: str = "",
         probe_seconds: float = 10.0, rest_seconds: float | None = None, fails: FailMode = FailMode.OPEN,
-        **facts: Unpack[RoomFacts],
+        **facts: Unpack[PatternFacts],
     ) -> None:
         _check(pattern, trips, probe_seconds)
         self.trips = trips
@@ -115,11 +115,12 @@ class Breaker:
         good = ", or s: and that of a good one" if isinstance(trips, FailureShare) else ""
         self.calls: SortedSetKey[str] = SortedSetKey(
             keyspace, pattern, str, member=f"f: and the uid of a failed call{good}", score="unix seconds",
-            scripts=scripts, ttl=AtMost(trips.within_seconds + KEPT_LONGER_SECONDS), **facts,
+            **told(facts, scripts=scripts, ttl=AtMost(trips.within_seconds + KEPT_LONGER_SECONDS)),
         )
         self.probe: StringKey[str] = StringKey(
-            keyspace, probe or f"{pattern}:probe", str, scripts=scripts,
-            ttl=AtMost(max(probe_seconds, self.rest_seconds)), **saying(facts, "who tries whether it works again"),
+            keyspace, probe or f"{pattern}:probe", str,
+            **told(facts, "who tries whether it works again", scripts=scripts,
+                   ttl=AtMost(max(probe_seconds, self.rest_seconds))),
         )
 
     def at(self, *variables: Value, **named: Value) -> "BreakerAt":

@@ -16,18 +16,9 @@ from keystead.ids import new_uid
 from keystead.keys import Keyspace, ListKey, ListRef, RecordKey, Reply, SetKey, Value
 from keystead.keys.codecs import Of
 from keystead.keys.references import KeyReference
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.worklist import PUSH_WITHIN, REPLAY, purgatory_name
-from keystead.patterns.worklist_items import (
-    DeadLetter,
-    DeadLetterCodec,
-    Item,
-    PatternFacts,
-    Spoiled,
-    count_spoiled,
-    facts_of,
-    opened,
-    told,
-)
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, Item, Spoiled, count_spoiled, facts_of, opened
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@
 import random
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Generic, Required, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar, Unpack
 
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Script, Valkey
@@ -18,26 +18,23 @@ from keystead.keys import (
     Codec,
     Exactly,
     Keyspace,
-    Kind,
     Layout,
     LockKey,
     LockKind,
     OnCorrupt,
-    Personal,
     Sliding,
     StringKey,
-    Tag,
     Value,
     codec_of,
 )
 from keystead.keys.codecs import INTEGER, Of
-from keystead.keys.keyspace import Facts
 from keystead.keys.template import Template
 from keystead.patterns.cache_disk import DiskTier
 from keystead.patterns.cache_family import MARKER, Family, Place, sending
 from keystead.patterns.cache_frames import Push, PushCodec, plain_pushes
 from keystead.patterns.cache_instance import CacheInstance
 from keystead.patterns.cache_process import ProcessTier
+from keystead.patterns.facts import PatternFacts, told
 
 T = TypeVar("T")
 
@@ -49,17 +46,6 @@ VERSION_SECONDS = 60.0
 RECENT_SECONDS = 1.0
 POLL_SECONDS = 0.05
 POLL_BESIDE_CHANNEL_SECONDS = 1.0  # only in case that a message was lost
-
-
-class CacheFacts(TypedDict, total=False):
-    """What a room says of a family; passed on to every key that the family declares."""
-
-    purpose: Required[str]
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
-    tag: str | Tag | None
-    kinds: Mapping[str, Kind] | None
 
 
 class MarkedCodec(Generic[T]):
@@ -104,7 +90,7 @@ class Cache(Generic[T]):
         lock: str | None = "", lock_seconds: float = 3.0, in_flight_marker: bool = False,
         wait_seconds: float | None = None, poll_seconds: float | None = None,
         channel: str | None = None, frame: PushCodec[Any] | None = None, collab: bool = False,
-        staleness_seconds: float = 5.0, version: str = "", recent: str = "", **facts: Unpack[CacheFacts],
+        staleness_seconds: float = 5.0, version: str = "", recent: str = "", **facts: Unpack[PatternFacts],
     ) -> None:
         _check(pattern, shared_seconds, local_seconds, sliding, stale_seconds, in_flight_marker)
         codec: Codec[T] = codec_of(of)
@@ -115,25 +101,29 @@ class Cache(Generic[T]):
             longest = shared_seconds + jitter_seconds + stale_seconds
             stored: Codec[Any] = MarkedCodec(codec) if in_flight_marker else codec
             rule = Sliding(shared_seconds) if sliding else AtMost(longest)
-            self.value_key = StringKey(keyspace, pattern, stored, **_told(
-                facts, "", scripts=("begin", "fill", "purge", "put", "discard"), ttl=rule, miss=True
+            self.value_key = StringKey(keyspace, pattern, stored, **told(
+                facts, scripts=_scripts("begin", "fill", "purge", "put", "discard"), ttl=rule, dead=OnCorrupt.MISS
             ))
-        self.version_key = StringKey(keyspace, version or f"cache:version:{pattern}", INTEGER, **_told(
-            facts, "when it was last purged", scripts=("begin", "fill", "purge", "put"), ttl=AtMost(version_seconds)
+        self.version_key = StringKey(keyspace, version or f"cache:version:{pattern}", INTEGER, **told(
+            facts, "when it was last purged", scripts=_scripts("begin", "fill", "purge", "put"),
+            ttl=AtMost(version_seconds), personal=False,
         ))
-        self.recent_key = StringKey(keyspace, recent or f"cache:recent:{pattern}", INTEGER, **_told(
-            facts, "0 known to be absent, else a fill just sent", scripts=("begin", "fill", "leave", "purge"),
-            ttl=AtMost(max(negative_seconds, RECENT_SECONDS)),
+        self.recent_key = StringKey(keyspace, recent or f"cache:recent:{pattern}", INTEGER, **told(
+            facts, "0 known to be absent, else a fill just sent", scripts=_scripts("begin", "fill", "leave", "purge"),
+            ttl=AtMost(max(negative_seconds, RECENT_SECONDS)), personal=False,
         ))
         self.lock_key: LockKey | None = None
         if lock is not None and not in_flight_marker:
-            self.lock_key = LockKey(keyspace, lock or f"cache:lock:{pattern}", LockKind.PLAIN, **_told(
-                facts, "one reader of the source", scripts=("begin", "fill", "leave"), ttl=Exactly(lock_seconds)
+            self.lock_key = LockKey(keyspace, lock or f"cache:lock:{pattern}", LockKind.PLAIN, **told(
+                facts, "one reader of the source", scripts=_scripts("begin", "fill", "leave"),
+                ttl=Exactly(lock_seconds), personal=False,
             ))
         self.channel: Channel[Push] | None = None
         pushes = frame or plain_pushes()
         if channel is not None:
-            self.channel = Channel(keyspace, channel, pushes, **_told(facts, "fills and purges"))
+            said = told(facts, "fills and purges")
+            said["kinds"], said["personal"] = None, bool(said["personal"])  # one channel for all, without variables
+            self.channel = Channel(keyspace, channel, pushes, **said)
             if self.version_key.tag.variables or self.channel.template.names:
                 raise DeclarationError(f"{pattern}: a family with a channel needs a fixed tag and one channel for all")
         has_lock = self.lock_key is not None or in_flight_marker
@@ -236,30 +226,5 @@ def _check(
         raise DeclarationError(f"{pattern}: a sliding time needs a value on the server, which is then never stale")
 
 
-def _told(
-    facts: CacheFacts, what: str, *, scripts: tuple[str, ...] = (), ttl: AtMost | Exactly | Sliding | None = None,
-    miss: bool = False,
-) -> Facts:
-    found: Facts = {
-        "purpose": f"{what}: {facts['purpose']}" if what else facts["purpose"],
-        "writers": facts.get("writers", ()),
-        "readers": facts.get("readers", ()),
-        "tag": facts.get("tag"),
-        "scripts": tuple(f"cache/{verb}.lua" for verb in scripts),
-    }
-    if ttl is not None:
-        found["ttl"] = ttl
-        found["kinds"] = facts.get("kinds")
-        found["personal"] = facts.get("personal", False) if miss else _by_variable(facts.get("personal", False))
-    elif facts.get("personal", False):
-        found["personal"] = True
-    if miss:
-        found["dead_letter"] = OnCorrupt.MISS
-    return found
-
-
-def _by_variable(personal: Personal | bool) -> Personal | bool:
-    """For a key that holds nothing of the payload: personal only if its name says of whom."""
-    return Personal(variable=personal.variable) if isinstance(personal, Personal) and personal.variables else False
-
-
+def _scripts(*verbs: str) -> tuple[str, ...]:
+    return tuple(f"cache/{verb}.lua" for verb in verbs)

@@ -11,8 +11,7 @@ from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Executor, IntegerKey, Keyspace, Reply
-from keystead.keys.keyspace import Facts
-from keystead.patterns.facts import passed_on
+from keystead.patterns.facts import PatternFacts, told
 
 INCREMENT = Script("keystead.patterns", "scripts/counters/increment.lua")
 DROP = Script("keystead.patterns", "scripts/counters/drop.lua")
@@ -22,7 +21,7 @@ _SCRIPTS = ("counters/increment.lua", "counters/drop.lua")
 class Counter:
     """One total: ``{prefix}:count``."""
 
-    def __init__(self, keyspace: Keyspace, prefix: str, **facts: Unpack[Facts]) -> None:
+    def __init__(self, keyspace: Keyspace, prefix: str, **facts: Unpack[PatternFacts]) -> None:
         self.key = IntegerKey(keyspace, f"{prefix}:count", **facts)
 
     def increment(self, on: Executor, amount: int = 1) -> Awaitable[int]:
@@ -47,14 +46,14 @@ class MonthlyCounter:
     ``{prefix}:monthly:earliest``. An instant falls into the month of ``zone``.
     """
 
-    def __init__(self, keyspace: Keyspace, prefix: str, *, zone: str, **facts: Unpack[Facts]) -> None:
+    def __init__(self, keyspace: Keyspace, prefix: str, *, zone: str, **facts: Unpack[PatternFacts]) -> None:
         self.zone = ZoneInfo(zone)
-        self._total = Counter(keyspace, prefix, **passed_on(facts, "", _SCRIPTS))
+        self.total_key = IntegerKey(keyspace, f"{prefix}:count", **told(facts, scripts=_SCRIPTS))
         self.month_key = IntegerKey(
-            keyspace, f"{prefix}:monthly:{{unix_month}}:count", **passed_on(facts, "by month", _SCRIPTS)
+            keyspace, f"{prefix}:monthly:{{unix_month}}:count", **told(facts, "by month", scripts=_SCRIPTS)
         )
         self.earliest_key = IntegerKey(
-            keyspace, f"{prefix}:monthly:earliest", **passed_on(facts, "first month that may still be here", _SCRIPTS)
+            keyspace, f"{prefix}:monthly:earliest", **told(facts, "first month that is here", scripts=_SCRIPTS)
         )
 
     def month_of(self, at: float) -> UnixMonth:
@@ -64,13 +63,13 @@ class MonthlyCounter:
     def increment(self, on: ScriptRunner, amount: int = 1, *, at: float) -> Awaitable[Counted]:
         """Add to the total and to the month of ``at``, in one atomic step."""
         month = self.month_of(at)
-        keys = [self._total.key.at(), self.month_key.at(month), self.earliest_key.at()]
+        keys = [self.total_key.at(), self.month_key.at(month), self.earliest_key.at()]
         return INCREMENT(on, keys=keys, args=[int(month), _checked(self.month_key.pattern, amount)], decode=_counted)
 
     def read(self, on: Executor, month: int) -> Awaitable[Counted]:
         """The total and the count of one month, as of one moment."""
         layout = on.layout
-        gets = [("GET", self._total.key.at().name(layout)), ("GET", self.month_key.at(month).name(layout))]
+        gets = [("GET", self.total_key.at().name(layout)), ("GET", self.month_key.at(month).name(layout))]
         return on.run_block(gets, lambda replies: _counted([int(reply or 0) for reply in replies]), repeat=True)
 
     def earliest(self, on: Executor) -> Awaitable[int | None]:

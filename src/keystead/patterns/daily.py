@@ -23,6 +23,7 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import (
+    NO_TTL,
     Executor,
     IntegerKey,
     KeyReference,
@@ -35,10 +36,10 @@ from keystead.keys import (
     OneOf,
     RecordKey,
     Reply,
+    Ttl,
 )
-from keystead.keys.keyspace import Facts
 from keystead.patterns.daily_tally import Collector, Stored, Tally
-from keystead.patterns.facts import passed_on
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
 
 END_DAY: Final = Script("keystead.patterns", "scripts/daily/end_day.lua")
@@ -93,7 +94,7 @@ class DailyFamily:
         self, keyspace: Keyspace, name: str, *, counts: Sequence[str] = (), breakdowns: Mapping[str, str] | None = None,
         held_days: int, zone: str | None, table: str | None = None, channel: str | None = None,
         prefix: str | None = None, kept_seconds: float | None = None,
-        most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[Facts],
+        most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[PatternFacts],
     ) -> None:
         self.name = name
         self.plain = tuple(counts)
@@ -110,26 +111,25 @@ class DailyFamily:
         self._fixed: dict[Layout, tuple[bytes, bytes, bytes]] = {}
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
 
-    def _declare(self, keyspace: Keyspace, facts: Facts) -> None:
+    def _declare(self, keyspace: Keyspace, facts: PatternFacts) -> None:
         day, scripts = f"{self.prefix}:daily", ("daily/store.lua", "daily/end_day.lua", *SCRIPTS)
         self.earliest_key = IntegerKey(
-            keyspace, f"{day}:earliest", **passed_on(facts, "first day that may still be here", scripts)
+            keyspace, f"{day}:earliest", **told(facts, "first day that may still be here", scripts=scripts)
         )
         self.state_key = RecordKey(
-            keyspace, f"{day}:rotation", RotationState, **passed_on(facts, "how far days were rotated", scripts)
+            keyspace, f"{day}:rotation", RotationState, **told(facts, "how far days were rotated", scripts=scripts)
         )
         self.late_key = ListKey(
-            keyspace, f"{day}:late", LateCount, **passed_on(facts, "counts for days that were rotated", scripts)
+            keyspace, f"{day}:late", LateCount, **told(facts, "counts for days that were rotated", scripts=scripts)
         )
         self.day_keys: list[MapKey[int]] = []
         self.extra_keys: list[MapKey[int]] = []
-        for ending, addition in (("", ""), (":rotating", "put aside while it is rotated")):
-            said = passed_on(facts, addition, scripts)
-            if self.kept_seconds is not None and not ending:
-                said["ttl"] = NoneUntilEnded(self.kept_seconds)
+        kept: Ttl = NO_TTL if self.kept_seconds is None else NoneUntilEnded(self.kept_seconds)
+        for ending, what, ttl in (("", "", kept), (":rotating", "put aside while it is rotated", NO_TTL)):
+            said = told(facts, what, scripts=scripts, ttl=ttl)
             self.day_keys.append(MapKey(keyspace, f"{day}:{{unix_date}}{ending}", int, fields=self.events, **said))
             if self.breakdowns:
-                said = passed_on(said, "one event by value", scripts)
+                said = told(facts, f"one event by value{what and ', ' + what}", scripts=scripts, ttl=ttl)
                 said["kinds"] = {"event": OneOf(*self.breakdowns)}
                 self.extra_keys.append(MapKey(keyspace, f"{day}:{{unix_date}}:extra:{{event}}{ending}", int, **said))
 

@@ -18,7 +18,7 @@ from keystead.keys import (
     SetRef,
 )
 from keystead.keys.keyspace import Facts
-from keystead.patterns.facts import passed_on
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
 
 ADD = Script("keystead.patterns", "scripts/daysets/add.lua")
@@ -38,26 +38,26 @@ class _ByDay:
 
     def __init__(
         self, keyspace: Keyspace, prefix: str, *, zone: str | None, monthly: bool = False, held_days: int = 1,
-        table: str | None = None, **facts: Unpack[Facts],
+        table: str | None = None, **facts: Unpack[PatternFacts],
     ) -> None:
         self.prefix, self.monthly, self.held_days, self.table = prefix, monthly, held_days, table
         self.zone = None if zone is None else ZoneInfo(zone)
         variable = "unix_month" if monthly else "unix_date"
         scripts = (*self._scripts, *SCRIPTS)
         self.earliest_key = IntegerKey(
-            keyspace, f"{prefix}:earliest", **passed_on(facts, "the first that may be here", scripts, personal=False)
+            keyspace, f"{prefix}:earliest", **told(facts, "the first that may be here", scripts=scripts, personal=False)
         )
         self.state_key = RecordKey(
             keyspace, f"{prefix}:rotation", RotationState,
-            **passed_on(facts, "how far it was rotated", scripts, personal=False),
+            **told(facts, "how far it was rotated", scripts=scripts, personal=False),
         )
         self.late_key = MapKey(
             keyspace, f"{prefix}:late", int, fields=(f"{{{variable}}}",),
-            **passed_on(facts, "how many came after the rotation", scripts, personal=False),
+            **told(facts, "how many came after the rotation", scripts=scripts, personal=False),
         )
         day = f"{prefix}:{{{variable}}}"
-        self.day_key = self._declare(keyspace, day, passed_on(facts, "", scripts))
-        aside = passed_on(facts, "put aside while it is rotated", scripts)
+        self.day_key = self._declare(keyspace, day, told(facts, scripts=scripts))
+        aside = told(facts, "put aside while it is rotated", scripts=scripts)
         self.aside_key = self._declare(keyspace, f"{day}:rotating", aside)
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
 

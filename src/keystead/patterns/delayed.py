@@ -15,8 +15,9 @@ from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Reply, Se
 from keystead.keys.codecs import Of
 from keystead.patterns.delayed_worker import DelayedWorker, DueItems, due_items
 from keystead.patterns.derived import around
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.worklist import ALIVE_SECONDS, purgatory_name
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, told
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec
 from keystead.patterns.worklist_liveness import Liveness
 
 T = TypeVar("T")

@@ -28,8 +28,9 @@ from keystead.engine.scripts import Script, ScriptRunner
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import Codec, Executor, Keyspace, codec_of
 from keystead.keys.codecs import Of
+from keystead.patterns.facts import PatternFacts
 from keystead.patterns.fairqueue_blacklist import Blacklist
-from keystead.patterns.fairqueue_keys import ITEM_ID, SHARD, Facts, Keepalives, QueueGate, QueueKeys
+from keystead.patterns.fairqueue_keys import ITEM_ID, SHARD, Keepalives, QueueGate, QueueKeys
 from keystead.patterns.fairqueue_parking import Parking
 from keystead.patterns.fairqueue_upkeep import Upkeep
 from keystead.patterns.fairqueue_values import Counts, Leased, LeasedBatch, Produced, Requeued, batch_of, pairs
@@ -63,7 +64,7 @@ class FairQueue(Generic[T]):
         self, keyspace: Keyspace, name: str, *, item: Of[T], shard: str = "{shard_id}",
         keepalives: Keepalives | None = None, parks: Mapping[str, str] | None = None, fields: tuple[str, ...] = (),
         mark_seconds: float = 3600, quantum: int = 8, cap: int = 1000, lease_seconds: float = 60, max_attempts: int = 5,
-        **facts: Unpack[Facts],
+        **facts: Unpack[PatternFacts],
     ) -> None:
         if quantum < 1 or cap < 1 or max_attempts < 0:
             raise DeclarationError(f"{name}: quantum and cap must be at least 1, max_attempts at least 0")

@@ -16,7 +16,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import msgspec
 
@@ -30,12 +30,12 @@ from keystead.keys import (
     ListKey,
     MapKey,
     Matching,
-    Personal,
     Sliding,
     SortedSetKey,
     StringKey,
     Tag,
 )
+from keystead.patterns.facts import PatternFacts
 
 LONGEST_LEASE_SECONDS: Final = 86400
 LONGEST_BLACKLIST_SECONDS: Final = 90 * 86400
@@ -64,15 +64,6 @@ class BlacklistReason(msgspec.Struct, frozen=True):
 
     value: str
     until: float
-
-
-class Facts(TypedDict, total=False):
-    """What a room says of its queue; passed on to every key."""
-
-    purpose: str
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +153,19 @@ class QueueKeys:
 
     def __init__(
         self, keyspace: Keyspace, name: str, *, shard: str, keepalives: Keepalives, parks: Mapping[str, str],
-        fields: tuple[str, ...], mark_seconds: float, facts: Facts,
+        fields: tuple[str, ...], mark_seconds: float, facts: PatternFacts,
     ) -> None:
         self.name = name
         self.fields = fields
         self.keepalives = keepalives
         self.number = keepalives.number_of(name)
         variable = shard.strip("{}")
-        said = facts.get("purpose", "")
+        if facts.get("tag") is not None or facts.get("kinds") is not None:
+            raise DeclarationError(f"{name}: a fair queue's tag is its name, and its variables have kinds of their own")
 
         def known(what: str, *scripts: str, shards: bool = False, **more: Any) -> Any:
             return {
-                "purpose": f"{said}: {what}" if said else what, "writers": facts.get("writers", ()),
+                "purpose": f"{facts['purpose']}: {what}", "writers": facts.get("writers", ()),
                 "readers": facts.get("readers", ()), "tag": name, "scripts": _scripts(*scripts),
                 **({"kinds": {variable: SHARD}} if shards else {}), **more,
             }

@@ -14,8 +14,8 @@ import msgspec
 from keystead.engine import Script, Valkey
 from keystead.errors import Invalid
 from keystead.keys import Channel, IntegerKey, Keyspace, Layout, Sliding, Value
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.fanout_room import Envelope, FanOutListener, Room
-from keystead.patterns.lock import RoomFacts, saying
 from keystead.telemetry import counts
 
 PUBLISH = Script("keystead.patterns", "scripts/fanout/publish.lua")
@@ -36,13 +36,14 @@ class FanOut:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, sequence: str = "", most_bytes: int = 64 * 1024,
-        linger_seconds: float = 30.0, **facts: Unpack[RoomFacts],
+        linger_seconds: float = 30.0, **facts: Unpack[PatternFacts],
     ) -> None:
         self.most_bytes, self.linger_seconds = most_bytes, linger_seconds
         self.channel: Channel[Envelope] = Channel(keyspace, pattern, Envelope, **facts)
         self.sequence_key = IntegerKey(
-            keyspace, sequence or f"{pattern}:sequence", ttl=Sliding(SEQUENCE_SECONDS, reads=False),
-            scripts=("fanout/publish.lua",), **saying(facts, "number of the last event"),
+            keyspace, sequence or f"{pattern}:sequence",
+            **told(facts, "number of the last event", scripts=("fanout/publish.lua",),
+                   ttl=Sliding(SEQUENCE_SECONDS, reads=False)),
         )
 
     @asynccontextmanager

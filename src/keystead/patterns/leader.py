@@ -31,7 +31,8 @@ from keystead.keys import (
     StringRef,
     Value,
 )
-from keystead.patterns.lock import RETRY_SECONDS, RoomFacts, saying
+from keystead.patterns.facts import PatternFacts, told
+from keystead.patterns.lock import RETRY_SECONDS
 from keystead.patterns.lock_fence import Fenced
 from keystead.telemetry import counts, logger
 
@@ -77,7 +78,7 @@ class Leader:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, epoch: str, lease_seconds: float = 15.0,
-        renew_seconds: float = 5.0, margin_seconds: float = 3.0, **facts: Unpack[RoomFacts],
+        renew_seconds: float = 5.0, margin_seconds: float = 3.0, **facts: Unpack[PatternFacts],
     ) -> None:
         if not 0 < renew_seconds < lease_seconds - margin_seconds < lease_seconds:
             raise DeclarationError(
@@ -90,11 +91,11 @@ class Leader:
             scripts=("leader/elect.lua", "leader/renew.lua", "leader/resign.lua"), **facts,
         )
         self.epoch = IntegerKey(
-            keyspace, epoch, scripts=("leader/elect.lua", "lock/fenced.lua"), **saying(facts, "counts the leaders of")
+            keyspace, epoch, **told(facts, "counts the leaders of", scripts=("leader/elect.lua", "lock/fenced.lua"))
         )
         self.vacant: Channel[str] = Channel(
-            keyspace, f"{pattern}:vacant", str, scripts=("leader/resign.lua",),
-            **saying(facts, "told when the leader resigns"),
+            keyspace, f"{pattern}:vacant", str,
+            **told(facts, "told when the leader resigns", scripts=("leader/resign.lua",)),
         )
         if set(self.epoch.template.names) != set(self.key.template.names):
             raise DeclarationError(f"{epoch}: an epoch counts the leaders of one leadership, so it needs its variables")

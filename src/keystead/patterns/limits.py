@@ -5,17 +5,17 @@ The kinds are modules of their own: ``limits_windows`` (cooldown, fixed window, 
 """
 
 import math
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol, Required, TypedDict
+from typing import Any
 
 import msgspec
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Unavailable
-from keystead.keys import Executor, KeyReference, Kind, Personal, Reply, Tag
+from keystead.keys import Executor, KeyReference, Reply
 from keystead.patterns.gathering import answered, is_client
 from keystead.telemetry import counts
 
@@ -47,21 +47,6 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     reset_after_seconds: float = 0.0
     starts_at: float = 0.0
     degraded: bool = False
-
-
-class LimitFacts(TypedDict, total=False):
-    """What a room says of a limit's key; expiry and scripts are the pattern's own business."""
-
-    purpose: Required[str]
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
-    tag: str | Tag | None
-    kinds: Mapping[str, Kind] | None
-
-
-class Runner(Executor, ScriptRunner, Protocol):
-    """What runs both commands and scripts: a connection or a pipeline."""
 
 
 class LimitAt:

@@ -9,7 +9,8 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import FLOAT, AtMost, Exactly, Keyspace, ListKey, SetKey, Sliding, SortedSetKey, Value
-from keystead.patterns.limits import Decision, LimitAt, LimitFacts, Rule, WhenAway, microseconds, milliseconds, positive
+from keystead.patterns.facts import PatternFacts
+from keystead.patterns.limits import Decision, LimitAt, Rule, WhenAway, microseconds, milliseconds, positive
 
 LOG = Script("keystead.patterns", "scripts/limits/log.lua")
 LOG_LIST = Script("keystead.patterns", "scripts/limits/log_list.lua")
@@ -30,7 +31,7 @@ class SlidingLog:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, windows: Windows, kept_seconds: float | None = None,
-        member: str = "use", when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        member: str = "use", when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         if not windows:
             raise DeclarationError(f"{pattern}: a sliding log needs at least one window, as in ((10, 60.0),)")
@@ -82,7 +83,7 @@ class SlidingList:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = False,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         self.most = positive("most", most, _MOST_USES)
         self.window = milliseconds(window_seconds) * 1000
@@ -129,7 +130,7 @@ class DistinctValues:
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float,
         renewal: Renewal = Renewal.BY_EACH_USE, member: str = "value that was tried",
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         self.most = positive("most", most, _MOST_USES)
         self.length_ms = milliseconds(window_seconds)
@@ -175,7 +176,7 @@ class DistinctAttempts:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, free: int, pause_seconds: float, longest_seconds: float,
-        member: str = "value that was tried", when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        member: str = "value that was tried", when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         self.free = positive("free", free, _MOST_USES)
         self.pause = milliseconds(pause_seconds) * 1000

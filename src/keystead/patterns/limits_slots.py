@@ -8,7 +8,8 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import FLOAT, AtMost, Keyspace, StringKey, Value
-from keystead.patterns.limits import Decision, LimitAt, LimitFacts, Rule, WhenAway, microseconds, milliseconds, positive
+from keystead.patterns.facts import PatternFacts
+from keystead.patterns.limits import Decision, LimitAt, Rule, WhenAway, microseconds, milliseconds, positive
 
 RESERVE = Script("keystead.patterns", "scripts/limits/reserve.lua")
 _SCRIPTS = ("limits/reserve.lua", "limits/check_all.lua")
@@ -21,7 +22,7 @@ class _Row:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, gap: int, most_ahead: int, mode: int, when_away: WhenAway,
-        **facts: Unpack[LimitFacts],
+        **facts: Unpack[PatternFacts],
     ) -> None:
         self.gap = gap
         self.most_ahead = most_ahead
@@ -59,7 +60,7 @@ class SpacedSlots(_Row):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, gap_seconds: float, most_ahead_seconds: float,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(
             keyspace, pattern, gap=milliseconds(gap_seconds) * 1000, most_ahead=microseconds(most_ahead_seconds),
@@ -91,7 +92,7 @@ class LastUsedAt(_Row):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, gap_seconds: float, most_wait_seconds: float = 86400.0,
-        when_away: WhenAway = WhenAway.CLOSED, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.CLOSED, **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(
             keyspace, pattern, gap=milliseconds(gap_seconds) * 1000, most_ahead=microseconds(most_wait_seconds),
@@ -127,7 +128,7 @@ class Gcra(_Row):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, per_seconds: float, burst: int | None = None,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         gap = math.ceil(milliseconds(per_seconds) * 1000 / positive("most", most))
         self.burst = positive("burst", most if burst is None else burst)

@@ -7,18 +7,9 @@ from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Exactly, IntegerKey, IntegerRef, Keyspace, Layout, Reply, Sliding, Value
+from keystead.patterns.facts import PatternFacts
 from keystead.patterns.gathering import Gathering, is_client
-from keystead.patterns.limits import (
-    Decision,
-    LimitAt,
-    LimitFacts,
-    OrOpen,
-    Rule,
-    WhenAway,
-    milliseconds,
-    open_decision,
-    positive,
-)
+from keystead.patterns.limits import Decision, LimitAt, OrOpen, Rule, WhenAway, milliseconds, open_decision, positive
 
 COUNT = Script("keystead.patterns", "scripts/limits/count.lua")
 GIVE_BACK = Script("keystead.patterns", "scripts/limits/give_back.lua")
@@ -34,7 +25,7 @@ class _Window:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         self.most = positive("most", most)
         self.window_seconds = window_seconds
@@ -67,7 +58,7 @@ class Cooldown(_Window):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, seconds: float, when_away: WhenAway = WhenAway.OPEN,
-        **facts: Unpack[LimitFacts],
+        **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(keyspace, pattern, most=1, window_seconds=seconds, counts_refused=False,
                          when_away=when_away, **facts)
@@ -82,7 +73,7 @@ class FixedWindow(_Window):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = True,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(keyspace, pattern, most=most, window_seconds=window_seconds, counts_refused=counts_refused,
                          when_away=when_away, **facts)
@@ -99,7 +90,7 @@ class RestartingWindow(_Window):
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = True,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[LimitFacts],
+        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(keyspace, pattern, most=most, window_seconds=window_seconds, counts_refused=counts_refused,
                          when_away=when_away, **facts)

@@ -7,15 +7,13 @@ renewed; waiting in turn; fencing numbers) and ``lock_plain`` (the value 1 and a
 import asyncio
 import math
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from collections.abc import Set as AbstractSet
 from types import TracebackType
-from typing import Protocol, Required, Self, TypedDict
+from typing import Self
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
-from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, NotOwner, Unavailable
-from keystead.keys import Executor, Kind, Personal, Tag
 from keystead.telemetry import counts, logger
 
 counts.describe("locks_lost", "locks that were lost while a task held them")
@@ -26,26 +24,6 @@ WAKE_SECONDS = 0.005  # the timer for all held locks is not set more often
 RETRY_SECONDS = 0.1  # between two tries to renew while the server is away
 
 _log = logger("patterns")
-
-
-class RoomFacts(TypedDict, total=False):
-    """What a room says of a pattern's keys; expiry and scripts are the pattern's own business."""
-
-    purpose: Required[str]
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
-    tag: str | Tag | None
-    kinds: Mapping[str, Kind] | None
-
-
-def saying(facts: RoomFacts, what: str) -> RoomFacts:
-    """The same facts for another key of the pattern, whose purpose begins with what it is to the first."""
-    return {**facts, "purpose": f"{what}: {facts['purpose']}"}
-
-
-class Runner(Executor, ScriptRunner, Protocol):
-    """What runs both commands and scripts: a connection or a pipeline."""
 
 
 class LockHeld(Conflict):

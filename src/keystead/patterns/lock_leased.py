@@ -32,8 +32,8 @@ from keystead.keys import (
     Value,
 )
 from keystead.patterns.derived import around
+from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.gathering import is_client
-from keystead.patterns.lock import RoomFacts, Runner, saying
 from keystead.patterns.lock_fence import Fenced
 from keystead.patterns.lock_lease import (
     LeaseHolder,
@@ -66,7 +66,7 @@ class LeasedLock:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, lease_seconds: float = 30.0, fence: str = "",
-        **facts: Unpack[RoomFacts],
+        **facts: Unpack[PatternFacts],
     ) -> None:
         self.lease_seconds = lease_seconds
         scripts = tuple(f"lock/{name}.lua" for name in ("ask", "release", *(("take",) if fence else ())))
@@ -75,16 +75,16 @@ class LeasedLock:
         )
         self.waiting: SortedSetKey[str] = SortedSetKey(
             keyspace, f"{pattern}:waiting", str, member="how the waiter's JSON begins", score="order of arrival",
-            ttl=AtMost(QUEUE_KEPT_SECONDS), scripts=scripts, **saying(facts, "who waits for"),
+            **told(facts, "who waits for", scripts=scripts, ttl=AtMost(QUEUE_KEPT_SECONDS)),
         )
         self.turn: Channel[str] = Channel(
-            keyspace, f"{pattern}:turn:{{waiter}}", str, scripts=scripts,
-            **saying(facts, "wakes the waiter whose turn it is"),
+            keyspace, f"{pattern}:turn:{{waiter}}", str,
+            **told(facts, "wakes the waiter whose turn it is", scripts=scripts),
         )
         self.fence: IntegerKey | None = None
         if fence:
             self.fence = IntegerKey(
-                keyspace, fence, scripts=(*scripts, "lock/fenced.lua"), **saying(facts, "numbers the holders of")
+                keyspace, fence, **told(facts, "numbers the holders of", scripts=(*scripts, "lock/fenced.lua"))
             )
             if set(self.fence.template.names) != set(self.key.template.names):
                 raise DeclarationError(f"{fence}: a fence counts the holders of one lock, so it needs its variables")
@@ -121,7 +121,7 @@ class LeasedLockAt:
     def fence(self) -> IntegerRef | None:
         return None if self._lock.fence is None else self._lock.fence.at(**self.reference.arguments)
 
-    def try_acquire(self, on: Runner, *, now: float, me: bytes = b"") -> Awaitable[LockLease | None]:
+    def try_acquire(self, on: ScriptRunner, *, now: float, me: bytes = b"") -> Awaitable[LockLease | None]:
         """Take the lock, or None when it is held. One atomic step; never waits; may be repeated after a lost reply.
 
         ``me``, from ``new_holder``, is for a caller that wants to free the lock even if it never sees the answer.
@@ -164,7 +164,7 @@ class LeasedLockAt:
             decode=lambda done: LockLease(lease.me, lease.value, lease.fence, ends_at) if done else None,
         )
 
-    def release(self, on: Runner, lease: LockLease, *, now: float) -> Awaitable[bool]:
+    def release(self, on: ScriptRunner, lease: LockLease, *, now: float) -> Awaitable[bool]:
         """Free the lock, to the next in turn if someone waits; says whether it was still this holder's.
 
         May be repeated: after a lost reply, false may also mean that the first try freed it.

@@ -10,7 +10,8 @@ from keystead.clock import Clock
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.keys import Exactly, Keyspace, LockKey, LockKind, LockRef, Value
-from keystead.patterns.lock import MARGIN, Holding, LockHeld, RoomFacts
+from keystead.patterns.facts import PatternFacts
+from keystead.patterns.lock import MARGIN, Holding, LockHeld
 
 ACQUIRE = Script("keystead.patterns", "scripts/lock/plain_acquire.lua")
 RELEASE = Script("keystead.patterns", "scripts/lock/plain_release.lua")
@@ -35,7 +36,7 @@ class PlainLock:
     """
 
     def __init__(
-        self, keyspace: Keyspace, pattern: str, *, lease_seconds: float, **facts: Unpack[RoomFacts]
+        self, keyspace: Keyspace, pattern: str, *, lease_seconds: float, **facts: Unpack[PatternFacts]
     ) -> None:
         self.lease_seconds = lease_seconds
         self.key = LockKey(

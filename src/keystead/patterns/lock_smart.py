@@ -21,7 +21,8 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import ReplyLost, Unavailable
 from keystead.keys import Executor, Keyspace, LockKey, LockKind, LockRef, NoneUntilEnded, Reply, Value
-from keystead.patterns.lock import MARGIN, Holding, LockHeld, RoomFacts, Runner
+from keystead.patterns.facts import PatternFacts
+from keystead.patterns.lock import MARGIN, Holding, LockHeld
 from keystead.telemetry import logger
 
 ACQUIRE = Script("keystead.patterns", "scripts/lock/smart_acquire.lua")
@@ -103,7 +104,8 @@ class SmartLock:
     """
 
     def __init__(
-        self, keyspace: Keyspace, pattern: str, *, flavour: LockFlavour = LockFlavour.JOBS, **facts: Unpack[RoomFacts]
+        self, keyspace: Keyspace, pattern: str, *, flavour: LockFlavour = LockFlavour.JOBS,
+        **facts: Unpack[PatternFacts],
     ) -> None:
         self.flavour = flavour
         self.key = LockKey(
@@ -167,7 +169,7 @@ class SmartLockAt:
         return on.run_block([("GET", key), ("PTTL", key)], read, repeat=True)
 
     def hold(
-        self, on: Runner, clock: Clock, *, hostname: str, spin: bool = False,
+        self, on: ScriptRunner, clock: Clock, *, hostname: str, spin: bool = False,
         patience_seconds: float | None = None, stopping: Callable[[], bool] = never,
     ) -> "SmartHolding":
         """The lock for a block.
@@ -184,7 +186,7 @@ class SmartHolding(Holding):
     """A smart lock for a block. ``has_lock`` is false where patience ended first and the block runs without it."""
 
     def __init__(
-        self, lock: SmartLockAt, on: Runner, clock: Clock, hostname: str, spin: bool,
+        self, lock: SmartLockAt, on: ScriptRunner, clock: Clock, hostname: str, spin: bool,
         patience_seconds: float | None, stopping: Callable[[], bool],
     ) -> None:
         super().__init__(lock.reference.logical, every_seconds=LOOK_SECONDS)

@@ -14,15 +14,8 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Value
 from keystead.keys.codecs import Of
-from keystead.patterns.worklist_items import (
-    DeadLetter,
-    DeadLetterCodec,
-    PatternFacts,
-    count_spoiled,
-    facts_of,
-    opened,
-    told,
-)
+from keystead.patterns.facts import PatternFacts, told
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, count_spoiled, facts_of, opened
 
 T = TypeVar("T")
 

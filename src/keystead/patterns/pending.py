@@ -27,7 +27,7 @@ from keystead.keys import (
 )
 from keystead.keys.references_hashes import as_dict
 from keystead.patterns.derived import around
-from keystead.patterns.worklist_items import PatternFacts, told
+from keystead.patterns.facts import PatternFacts, told
 
 R = TypeVar("R", bound=msgspec.Struct)
 

@@ -23,7 +23,7 @@ from keystead.keys import (
     Value,
     key_slot,
 )
-from keystead.patterns.lock import RoomFacts
+from keystead.patterns.facts import PatternFacts
 from keystead.telemetry import counts, logger
 
 LEAVE = Script("keystead.patterns", "scripts/presence/leave.lua")
@@ -44,7 +44,7 @@ class Presence:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, seconds: float = 180.0, skip_seconds: float = 45.0,
-        grace_seconds: float = 10.0, **facts: Unpack[RoomFacts],
+        grace_seconds: float = 10.0, **facts: Unpack[PatternFacts],
     ) -> None:
         if skip_seconds >= seconds:
             raise DeclarationError(f"{pattern}: beats that are skipped for longer than the key lives keep nobody there")
@@ -154,7 +154,7 @@ class OnlineMarkers:
     """
 
     def __init__(
-        self, keyspace: Keyspace, pattern: str, *, seconds: float = 3600.0, **facts: Unpack[RoomFacts]
+        self, keyspace: Keyspace, pattern: str, *, seconds: float = 3600.0, **facts: Unpack[PatternFacts]
     ) -> None:
         self.key: StringKey[str] = StringKey(
             keyspace, pattern, str, ttl=Exactly(seconds), scripts=("presence/leave.lua",), **facts

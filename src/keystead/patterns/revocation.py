@@ -16,8 +16,8 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import Executor, FlagKey, FlagRef, Keyspace, RecordRef, Reply, Undecodable, Until, Value
+from keystead.patterns.facts import PatternFacts
 from keystead.patterns.gathering import is_client
-from keystead.patterns.lock import RoomFacts, Runner
 
 USE_ONCE = Script("keystead.patterns", "scripts/revocation/use_once.lua")
 USE_AND_TAKE = Script("keystead.patterns", "scripts/revocation/use_and_take.lua")
@@ -61,7 +61,7 @@ class Revocation:
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, *, grace_seconds: float = GRACE_SECONDS, longest_id: int = LONGEST_ID,
-        most_seconds: float | None = None, **facts: Unpack[RoomFacts],
+        most_seconds: float | None = None, **facts: Unpack[PatternFacts],
     ) -> None:
         self.grace_seconds = grace_seconds
         self.longest_id = longest_id
@@ -123,7 +123,7 @@ class Revocation:
         """Whether a token was revoked or used."""
         return self._mark(identifier).is_raised(on)
 
-    def revoked_among(self, on: Runner, identifiers: Sequence[Identifier]) -> Awaitable[list[bool]]:
+    def revoked_among(self, on: ScriptRunner, identifiers: Sequence[Identifier]) -> Awaitable[list[bool]]:
         """The same for many tokens at once, in the order given; one round trip, whatever their tags."""
         return _Together(on, [self.is_revoked(on, identifier) for identifier in identifiers])
 

@@ -12,7 +12,8 @@ from keystead.errors import DeclarationError
 from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, MapKey, SetKey, Sliding, Value
 from keystead.keys.codecs import Of
 from keystead.patterns.derived import around
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, PatternFacts, facts_of, told
+from keystead.patterns.facts import PatternFacts, told
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, facts_of
 from keystead.patterns.worklist_liveness import Liveness
 from keystead.patterns.worklist_worker import Recovered, Rules, Worker
 

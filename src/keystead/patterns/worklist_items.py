@@ -1,53 +1,15 @@
 """What travels through a work list: items as they were taken, and the letters of those that died."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Required, TypedDict, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
-from keystead.keys import NO_TTL, Codec, Declaration, Kind, OnCorrupt, Personal, Tag, Ttl, Undecodable
-from keystead.keys.keyspace import Facts
+from keystead.keys import Codec, Declaration, Undecodable
 from keystead.telemetry import counts
 
 T = TypeVar("T")
-
-
-class PatternFacts(TypedDict, total=False):
-    """What a room says of a pattern; passed on to every key that the pattern declares."""
-
-    purpose: Required[str]
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-    personal: Personal | bool
-    tag: str | Tag | None
-    kinds: Mapping[str, Kind] | None
-
-
-def told(
-    facts: PatternFacts, what: str = "", *, scripts: tuple[str, ...] = (), ttl: Ttl = NO_TTL,
-    dead: Declaration | None = None, personal: bool = True,
-) -> Facts:
-    """What to declare of one key of a pattern: the room's facts, with ``what`` the key holds before its purpose.
-
-    ``personal=False`` is for a key that holds nothing of the payload.
-    """
-    found: Facts = {
-        "purpose": f"{what}: {facts['purpose']}" if what else facts["purpose"],
-        "writers": facts.get("writers", ()),
-        "readers": facts.get("readers", ()),
-        "tag": facts.get("tag"),
-        "kinds": facts.get("kinds"),
-        "scripts": scripts,
-        "ttl": ttl,
-        "dead_letter": OnCorrupt.ERROR if dead is None else dead,
-    }
-    of_person = facts.get("personal", False)
-    if personal:
-        found["personal"] = of_person
-    elif isinstance(of_person, Personal) and of_person.variables:
-        found["personal"] = Personal(variable=of_person.variable)
-    return found
 
 
 class Item(msgspec.Struct, Generic[T], frozen=True):
