@@ -11,13 +11,13 @@ from keystead.patterns.lock_smart import LockFlavour, SmartLock
 
 ROOM = Keyspace("tests.locks", tag="locks")
 FACTS: Any = {"writers": ("tests",), "readers": ("tests",)}
-LEASE_SECONDS = 10.0
-
+LEASE_SECONDS = 30.0  # so long that no slow machine outlives one by accident
+PLAIN_SECONDS = 60.0
 SMART = SmartLock(ROOM, "job:{name}:lock", purpose="one runner of a job", **FACTS)
 WEB = SmartLock(ROOM, "page:{name}:lock", flavour=LockFlavour.WEB, purpose="one filler of a page", **FACTS)
-PLAIN = PlainLock(ROOM, "cache:{name}:lock", lease_seconds=3.0, purpose="one filler of a cache", **FACTS)
+PLAIN = PlainLock(ROOM, "cache:{name}:lock", lease_seconds=PLAIN_SECONDS, purpose="one filler of a cache", **FACTS)
 LEASED = LeasedLock(ROOM, "door:{name}:lock", lease_seconds=LEASE_SECONDS, purpose="one at a time", **FACTS)
-SHORT = LeasedLock(ROOM, "gate:{name}:lock", lease_seconds=0.6, purpose="one at a time, for a moment", **FACTS)
+SHORT = LeasedLock(ROOM, "gate:{name}:lock", lease_seconds=2.0, purpose="one at a time, for a moment", **FACTS)
 NUMBERED = LeasedLock(ROOM, "safe:{name}:lock", lease_seconds=LEASE_SECONDS, fence="safe:{name}:fence",
                       purpose="one writer of a safe", **FACTS)
 CONTENT = StringKey(ROOM, "safe:{name}:content", str, purpose="what the writer of a safe wrote", **FACTS)

@@ -31,6 +31,11 @@ async def state(server: Valkey, lock=None) -> tuple[object, float]:
     return (None if raw is None else raw.decode()), left
 
 
+def about(seconds: int) -> object:
+    """An expiry that a slow machine looks at late; that there is none, or no key, is told exactly."""
+    return seconds if seconds < 0 else pytest.approx(seconds, abs=8)
+
+
 def value(hostname: str, acquired_at: float, lock_id: str) -> str:
     return json.dumps({"hostname": hostname, "acquired_at": int(acquired_at), "lock_id": lock_id},
                       separators=(",", ":"))
@@ -69,7 +74,7 @@ async def test_jobs_flavour_answers_by_the_table(
 
     assert await lock.try_acquire(server, hostname="jobs-a", lock_id="mine", now=NOW) is answer
 
-    assert await state(server) == (found, pytest.approx(left_after, abs=2))
+    assert await state(server) == (found, about(left_after))
 
 
 @pytest.mark.parametrize(("found", "left", "answer", "left_after"), [
@@ -88,7 +93,7 @@ async def test_web_flavour_answers_by_the_table(
 
     assert await lock.try_acquire(server, hostname="web-a", lock_id="mine", now=NOW) is answer
 
-    assert await state(server, lock) == (found, pytest.approx(left_after, abs=2))
+    assert await state(server, lock) == (found, about(left_after))
 
 
 @pytest.mark.parametrize(("found", "expire", "answer", "after"), [
@@ -108,8 +113,7 @@ async def test_release_answers_by_the_table(
 
     assert await lock.release(server, "mine", expire=expire) is answer
 
-    raw, left = await state(server)
-    assert (raw, left) == (after[0], pytest.approx(after[1], abs=1))
+    assert await state(server) == (after[0], about(after[1]))
 
 
 async def test_ending_never_lengthens_what_runs(server: Valkey) -> None:
@@ -119,7 +123,7 @@ async def test_ending_never_lengthens_what_runs(server: Valkey) -> None:
 
     await lock.release(server, "1", expire=True)
 
-    assert (await state(server))[1] == pytest.approx(20, abs=1)
+    assert (await state(server))[1] == about(20)
 
 
 async def test_block_holds_and_frees(server: Valkey, no_undeclared_keys) -> None:
@@ -176,10 +180,10 @@ async def test_stop_signal_lets_a_held_lock_end_within_a_minute(server: Valkey) 
     async with lock.hold(server, clock, hostname="jobs-a", stopping=lambda: bool(stopping)):
         assert (await state(server))[1] == -1
         stopping.append(True)
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(20):
             while (await state(server))[1] == -1:
                 await asyncio.sleep(0.02)
-        assert (await state(server))[1] == pytest.approx(60, abs=1)
+        assert (await state(server))[1] == about(60)
     assert await state(server) == (None, -2)
 
 
@@ -188,18 +192,19 @@ async def test_lost_lock_cancels_the_block(server: Valkey) -> None:
     with patched(lock_smart, LOOK_SECONDS=0.05), pytest.raises(LockLost, match="job:send:lock"):
         async with lock.hold(server, clock, hostname="jobs-a"):
             await server.delete(lock.reference.name(server.layout))
-            await asyncio.sleep(5)
+            await asyncio.sleep(60)
             raise AssertionError("the block went on")
 
 
 async def test_contested_lock_cancels_the_block_before_it_ends(server: Valkey) -> None:
-    # A wide margin: the block is cancelled a whole second before the lock ends, so a slow machine can still look.
+    # The first look finds about four seconds left and counts on a fifth of them, which end before a second look: so
+    # the block is cancelled about three seconds before the lock ends, and a slow machine can still see it.
     clock, lock = SystemClock(), SMART.at("send")
-    with patched(lock_smart, LOOK_SECONDS=0.05, MARGIN=0.5), pytest.raises(LockLost):
+    with patched(lock_smart, LOOK_SECONDS=1.0, MARGIN=0.8), pytest.raises(LockLost):
         async with lock.hold(server, clock, hostname="jobs-a"):
-            await server.pexpire(lock.reference.name(server.layout), 2000)
+            await server.pexpire(lock.reference.name(server.layout), 5000)
             try:
-                await asyncio.sleep(5)
+                await asyncio.sleep(60)
             except asyncio.CancelledError:
                 assert (await state(server))[0] is not None
                 raise
@@ -220,7 +225,7 @@ async def test_a_crash_at_any_point_leaves_a_lock_that_the_same_place_lets_run_o
             raw, _ = await state(server)
             again = await lock.try_acquire(server, hostname="jobs-a", lock_id=new_lock_id(), now=clock.now())
             assert again is (SmartAttempt.ACQUIRED if raw is None else SmartAttempt.SAME_PLACE)
-            assert (await state(server))[1] == (-1 if raw is None else pytest.approx(300, abs=2))
+            assert (await state(server))[1] == about(-1 if raw is None else 300)
             assert ran or at == 1
 
 
@@ -299,11 +304,11 @@ def machine(url: str, servers: list, flavour: LockFlavour) -> type[RuleBasedStat
                 got = self.runner.run(_of(lock.release(self.client, who[1], expire=expire)))
                 assert got is self.model.release(who[1], expire, self.clock.now())
 
-        @rule(seconds=st.sampled_from([1, 30, 61, 119, 125, 299, 310, 3590, 3610, 6 * HOUR + 5]))
+        # Steps of ten: an end is then reached or ten seconds away, while the server's own clock runs as the test does.
+        @rule(seconds=st.sampled_from([10, 30, 60, 110, 130, 290, 310, 3590, 3610, 6 * HOUR + 10]))
         def time_passes(self, seconds: int) -> None:
             self.clock.advance(seconds)
-            # Half a second of slack: the server's own clock runs while the test does.
-            self.model.pass_time(self.clock.now() + 0.5)
+            self.model.pass_time(self.clock.now())
 
         def teardown(self) -> None:
             self.runner.run(self.client.aclose())

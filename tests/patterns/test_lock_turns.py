@@ -11,15 +11,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from keystead.engine import connect
 from keystead.keys import Layout
+from keystead.patterns import lock_leased
 from keystead.patterns.lock_lease import LockLease, new_holder
-from keystead.patterns.lock_leased import HANDOVER_SECONDS, QUEUE_KEPT_SECONDS
+from keystead.patterns.lock_leased import QUEUE_KEPT_SECONDS
 from keystead.testing.clock import MovableClock
 
-from .lock_room import LEASE_SECONDS, LEASED, NUMBERED
+from .lock_room import LEASE_SECONDS, LEASED, NUMBERED, patched
 
 NOW = 1_700_000_000.0
 PEOPLE = range(4)
-NEAR_SECONDS = 0.6  # an end so near is brought about, since the server's own time runs on while the test does
+HANDOVER_SECONDS = 10.0
+NEAR_SECONDS = 4.0  # an end so near is brought about, since the server's own time runs on while the test does
 
 
 class Model:
@@ -83,6 +85,8 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
             self.clock, self.model = MovableClock(servers, now=NOW), Model()
             self.names = {person: new_holder() for person in PEOPLE}
             self.ears: dict[int, contextlib.AsyncExitStack] = {}
+            self.patches = contextlib.ExitStack()
+            self.patches.enter_context(patched(lock_leased, HANDOVER_SECONDS=HANDOVER_SECONDS))
 
         @initialize()
         def begin(self) -> None:
@@ -109,7 +113,7 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
                 channel = lock.turn_of(self.names[who]).name(self.client.layout)
                 await self.ears.pop(who).aclose()
                 verb = "NUMSUB" if self.client.layout is Layout.PLAIN else "SHARDNUMSUB"
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(20):
                     while any(server.call("PUBSUB", verb, channel)[1] for server in servers):
                         await asyncio.sleep(0.001)
             if who in self.ears:
@@ -138,7 +142,7 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
                 freed = self.run(lambda: lock.leave(self.client, self.names[who], now=self.clock.now()))
                 assert freed == self.model.leave(who, self.clock.now())
 
-        @rule(seconds=st.sampled_from([1.0, 2.0, 4.0, 11.0, 62.0]))
+        @rule(seconds=st.sampled_from([5.0, 10.0, 15.0, 35.0, 65.0]))
         def time_passes(self, seconds: float) -> None:
             self.clock.advance(seconds)
             now = self.clock.now() + NEAR_SECONDS
@@ -169,6 +173,7 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
                 await self.client.aclose()
             self.runner.run(go())
             self.runner.close()
+            self.patches.close()
 
     return Machine
 
