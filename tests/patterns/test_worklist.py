@@ -8,8 +8,9 @@ import pytest
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
-from keystead.keys import Keyspace, ListKey, Registry, SortedSetKey
+from keystead.keys import FlagKey, Keyspace, ListKey, Registry, SortedSetKey
 from keystead.patterns.worklist import WorkList
+from keystead.patterns.worklist_items import TakenItems
 from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
 
@@ -26,6 +27,7 @@ TEXTS = WorkList(SPACE, "sms:to_send", Text, purgatory="sms:send_purgatory", pur
                  readers=("t",))
 RAW = WorkList(SPACE, "raw", bytes, purpose="bytes", most_dead=2)
 LANES = WorkList(SPACE, "lane:{lane}", int, tag="lane:{lane}", purpose="numbers by lane")
+CLOSED = FlagKey(SPACE, "raw:closed", purpose="nothing is taken")
 DONE = ListKey(SPACE, "done", bytes, purpose="what followed")
 NOW = 1000.0
 
@@ -137,7 +139,7 @@ async def test_every_way_of_taking_is_a_sign_of_life(server: Valkey) -> None:
     for take in (
         lambda: worker.take(server, 1, now=NOW),
         lambda: worker.take(server, 1, now=NOW, leftovers_first=False),
-        lambda: worker.take_from(server, [RAW.queue], 1, now=NOW),
+        lambda: worker.take_from(server, [RAW.queue], CLOSED.at(), 1, now=NOW),
         lambda: worker.finish_and_take(server, [], 1, now=NOW),
         lambda: worker.wait_and_take(server, 1, 1, now=NOW),
     ):
@@ -156,22 +158,49 @@ async def test_several_lists_are_served_in_the_order_given(server: Valkey) -> No
         await high.at().push_right(server, b"high 1", b"high 2")
         worker = RAW.worker("w")
         queues = [high.at(), RAW.queue]
-        first = await worker.take_from(server, queues, 3, now=NOW)
+        first = await worker.take_from(server, queues, CLOSED.at(), 3, now=NOW)
         assert first.values == [b"high 1", b"high 2", b"low 1"]
-        again = await worker.take_from(server, queues, 3, now=NOW)
+        again = await worker.take_from(server, queues, CLOSED.at(), 3, now=NOW)
         assert again.recovered and again.values == first.values
-        await worker.finish(server, first)
-        await high.at().push_right(server, b"bad")
-        [bad] = await worker.take_from(server, queues, 1, now=NOW)
-        await worker.recover(server, now=NOW)
-        assert await raws(server, RAW.queue) == [b"bad", b"low 2"]
-        assert (await worker.take_from(server, queues, 3, now=NOW)).values == [bad.value]
-        await worker.finish(server, [bad])
-        assert (await worker.take_from(server, queues, 3, now=NOW)).values == [b"low 2"]
+        more = await worker.take_from(server, queues, CLOSED.at(), 3, now=NOW, leftovers_first=False)
+        assert not more.recovered and more.values == [b"low 2"]
         with pytest.raises(DeclarationError, match="give the worker a name"):
-            await RAW.worker().take_from(server, queues, 1, now=NOW)
+            await RAW.worker().take_from(server, queues, CLOSED.at(), 1, now=NOW)
     finally:
         SPACE.declarations.remove(high)
+
+
+async def test_nothing_is_taken_while_taking_is_closed(server: Valkey) -> None:
+    await RAW.push_raw(server, b"a")
+    worker = RAW.worker("w")
+    await CLOSED.at().raise_flag(server)
+    taken = await worker.take_from(server, [RAW.queue], CLOSED.at(), 1, now=NOW)
+    assert taken.closed and not taken.items
+    await CLOSED.at().lower_flag(server)
+    assert (await worker.take_from(server, [RAW.queue], CLOSED.at(), 1, now=NOW)).values == [b"a"]
+
+
+async def test_last_try_after_crashes_waits_for_a_worker_that_holds_nothing(server: Valkey) -> None:
+    """Others are served around it meanwhile, and no neighbour is there when it crashes for the last time."""
+    async def take(most: int) -> TakenItems[bytes]:
+        return await worker.take_from(server, [RAW.queue], CLOSED.at(), most, now=NOW, leftovers_first=False)
+
+    worker = RAW.worker("w")
+    await RAW.push_raw(server, b"bad")
+    for _ in range(2):
+        assert (await take(5)).values == [b"bad"]
+        await worker.recover(server, now=NOW)
+    await RAW.queue.push_left(server, b"first")
+    await RAW.push_raw(server, b"1", b"2", b"3")
+    first = await take(3)
+    assert first.values == [b"first", b"1", b"2"] and first.suspects_wait
+    assert await raws(server, RAW.queue) == [b"bad", b"3"]
+    await worker.finish(server, first)
+    last = await take(3)
+    assert last.values == [b"bad"] and last.alone
+    await worker.recover(server, now=NOW)
+    assert [letter.raw for letter in await RAW.dead_letters(server)] == [b"bad"]
+    assert (await take(3)).values == [b"3"]
 
 
 async def test_result_is_handed_over_once_and_only_by_the_holder(server: Valkey) -> None:
@@ -285,24 +314,27 @@ async def test_sign_of_life_expires_after_its_time(valkey: Valkey, moving_clock:
     await RAW.push_raw(valkey, b"a", b"b")
     worker = RAW.worker("w")
     await worker.take(valkey, 1, now=NOW)
-    moving_clock.advance(29)
+    moving_clock.advance(20)
     assert (await RAW.adopt(valkey, now=NOW)).workers == 0
     await worker.beat(valkey)
-    moving_clock.advance(29)
+    moving_clock.advance(20)
     assert (await RAW.adopt(valkey, now=NOW)).workers == 0
-    moving_clock.advance(2)
+    moving_clock.advance(10)
     assert (await RAW.adopt(valkey, now=NOW)).items == 1
 
 
 async def test_alive_keeps_beating_and_leaves_at_the_end(server: Valkey) -> None:
-    quick = WorkList(Keyspace("quick", tag="q"), "quick", bytes, alive_seconds=0.3, purpose="a test")
+    quick = WorkList(Keyspace("quick", tag="q"), "quick", bytes, alive_seconds=3.0, purpose="a test")
     await quick.push_raw(server, b"a", b"b")
-    worker = quick.worker("w")
+    worker, mark = quick.worker("w"), quick.alive_key.at("w").name(server.layout)
     async with worker.alive(server):
         await worker.take(server, 1, now=NOW)
-        await asyncio.sleep(0.5)
+        first_end = await server.pexpiretime(mark)
+        async with asyncio.timeout(20):
+            while await server.pexpiretime(mark) <= first_end:
+                await asyncio.sleep(0.05)
         assert (await quick.adopt(server, now=NOW)).workers == 0
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not (recovered := await quick.adopt(server, now=NOW)).workers:
             await asyncio.sleep(0.02)
     assert (recovered.workers, recovered.items) == (1, 1)
@@ -349,11 +381,11 @@ async def test_crashes_of_equal_items_count_once_each_time(server: Valkey) -> No
 
 async def test_waiting_worker_is_woken_by_a_push(server: Valkey) -> None:
     worker = RAW.worker("w")
-    waiting = asyncio.create_task(worker.wait_and_take(server, 10, 20, now=NOW))
+    waiting = asyncio.create_task(worker.wait_and_take(server, 10, 60, now=NOW))
     await asyncio.sleep(0.1)
     assert not waiting.done()
     await RAW.push_raw(server, b"a", b"b", b"c")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         taken = await waiting
     assert taken.values in ([b"a", b"b", b"c"], [b"a"])
     assert await raws(server, worker.purgatory) == [item.raw for item in taken]
@@ -366,10 +398,10 @@ async def test_wait_ends_when_its_time_is_over(server: Valkey) -> None:
 
 
 async def test_waiting_worker_buries_what_does_not_decode(server: Valkey) -> None:
-    waiting = asyncio.create_task(TEXTS.worker("w").wait_and_take(server, 1, 20, now=NOW))
+    waiting = asyncio.create_task(TEXTS.worker("w").wait_and_take(server, 1, 60, now=NOW))
     await asyncio.sleep(0.05)
     await TEXTS.push_raw(server, b"nonsense")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert not (await waiting).items
     assert [letter.raw for letter in await TEXTS.dead_letters(server)] == [b"nonsense"]
 

@@ -49,7 +49,7 @@ class Model:
     dead: list[bytes] = field(default_factory=list)
     done: list[bytes] = field(default_factory=list)
     tries: Counter[bytes] = field(default_factory=Counter)
-    suspects: set[bytes] = field(default_factory=set)  # some worker died with them
+    suspects: set[bytes] = field(default_factory=set)  # after crashes, their last try comes
     alive: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)
 
@@ -97,7 +97,7 @@ class Model:
     def crash(self, name: str) -> None:
         items, self.held[name] = self.held[name], []
         left = self.accuse(items)
-        self.suspects.update(left)
+        self.suspects.update(item for item in left if self.tries[item] == 2)
         self.queue[:0] = left
 
 

@@ -32,12 +32,17 @@ class TakenItems(Generic[T]):
 
     ``spoiled`` did not decode. Taken over a connection they already are dead letters; taken in a pipeline they still
     lie in purgatory. ``lost``: items that were to be finished in the same step, and another worker has adopted.
+    The last three are of ``take_from``: taking is closed; items on their last try wait for a worker that holds nothing;
+    this is such an item, and nothing should be taken beside it.
     """
 
     items: list[Item[T]]
     recovered: bool = False
     spoiled: tuple[Spoiled, ...] = ()
     lost: tuple[Item[T], ...] = ()
+    closed: bool = False
+    suspects_wait: bool = False
+    alone: bool = False
 
     def __iter__(self) -> Iterator[Item[T]]:
         return iter(self.items)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import ListRef, MapRef, Reply
+from keystead.keys import KeyReference, ListRef, MapRef, Reply
 from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, count_spoiled, facts_of, opened
 from keystead.patterns.worklist_liveness import Liveness
 
@@ -108,16 +108,19 @@ class Worker(Generic[T]):
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
     def take_from(
-        self, on: ScriptRunner, queues: Sequence[ListRef[T]], most: int, *, now: float
+        self, on: ScriptRunner, queues: Sequence[ListRef[T]], closed: KeyReference, most: int, *, now: float,
+        leftovers_first: bool = True,
     ) -> Awaitable[TakenItems[T]]:
         """As ``take``, from several lists of the same tag in the order given: priorities, or work already sorted.
 
-        Leftovers first. What is put back, failed or adopted goes to this list's own queue.
+        Nothing is taken while the key ``closed`` exists. An item whose last try this is after crashes comes ``alone``,
+        and only to a worker that holds nothing; until then others are served around it, and ``suspects_wait`` is set.
+        What is put back, failed or adopted goes to this list's own queue.
         """
         living = self._living()
         taking: Awaitable[TakenItems[T]] = TAKE_FROM(
-            on, keys=(self.purgatory, self.poison, living.mark, living.workers, *queues),
-            args=(most, self.name, self._rules.alive_ms), decode=self._taken,
+            on, keys=(self.purgatory, self.poison, living.mark, living.workers, closed, *queues),
+            args=(most, self.name, self._rules.alive_ms, int(leftovers_first)), decode=self._taken,
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
@@ -174,7 +177,8 @@ class Worker(Generic[T]):
 
     def _taken(self, reply: Reply) -> TakenItems[T]:
         items, spoiled = opened(self.queue.codec, reply[1])
-        return TakenItems(items, bool(reply[0]), spoiled)
+        how = reply[0]
+        return TakenItems(items, how == 1, spoiled, closed=how == 2, suspects_wait=how == 3, alone=how == 4)
 
     async def _without_spoiled(self, on: ScriptRunner, taking: Awaitable[TakenItems[T]], now: float) -> TakenItems[T]:
         taken = await taking

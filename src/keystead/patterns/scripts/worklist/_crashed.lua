@@ -4,6 +4,7 @@ local function letter(item, attempts, facts)
 end
 
 -- Count a try against each item. Those with too many go to the dead letters; gives the others in their order.
+-- One that may crash once more only is marked: its last try is made alone, and accuses nobody else.
 local function accuse(items, poison, dead, tries, held_ms, facts, crashed)
   local left, letters, counted = {}, {}, {}
   for _, item in ipairs(items) do
@@ -13,7 +14,7 @@ local function accuse(items, poison, dead, tries, held_ms, facts, crashed)
       redis.call('HDEL', poison, mark, 'crashed:' .. mark)
       letters[#letters + 1] = letter(item, counted[mark], facts)
     else
-      if crashed then redis.call('HSET', poison, 'crashed:' .. mark, '1') end
+      if crashed and counted[mark] >= tries - 1 then redis.call('HSET', poison, 'crashed:' .. mark, '1') end
       left[#left + 1] = item
     end
   end
