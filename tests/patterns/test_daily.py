@@ -258,7 +258,7 @@ async def test_collected_tallies_share_a_call_and_each_caller_is_told(valkey: Va
 
 async def test_every_waiter_of_a_collector_hears_of_a_failure_and_can_try_again(fault_proxy, valkey: Valkey) -> None:
     proxy = await fault_proxy()
-    away = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.2, connect_timeout_seconds=0.2))
+    away = await connect(proxy.url, settings=ValkeySettings(outage_seconds=1.0))
     try:
         await proxy.aclose()
         tallies = [EVENTS.tally().incr("found", at=NOON) for _ in range(10)]

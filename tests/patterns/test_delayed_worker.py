@@ -10,7 +10,7 @@ from keystead.keys import INTEGER, Keyspace
 from keystead.patterns.delayed import DelayedSet
 from keystead.patterns.delayed_worker import due_items
 
-SET = DelayedSet(Keyspace("tests", tag="d"), "soon", int, member="n", alive_seconds=0.4, purpose="a test")
+SET = DelayedSet(Keyspace("tests", tag="d"), "soon", int, member="n", alive_seconds=3.0, purpose="a test")
 
 
 def test_undecodable_members_are_told_apart():
@@ -38,7 +38,7 @@ async def test_worker_is_alive_within_its_block(server: Valkey) -> None:
         await worker.beat(server)
         await worker.take(server, 1, now=2)
         assert (await SET.adopt(server)).workers == 0
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while (adopted := await SET.adopt(server)).workers == 0:
             await asyncio.sleep(0.02)
     assert adopted.members == 1

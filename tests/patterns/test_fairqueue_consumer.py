@@ -26,21 +26,21 @@ async def produce(valkey: Valkey, shard: str, number: int, **more: Any) -> str:
 
 
 async def until(true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await true():
             await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
 async def running(valkey: Valkey, handle: Any, **more: Any) -> AsyncIterator[FairConsumer[dict[str, int]]]:
-    options = {"name": "w1", "lease_seconds": 1.0, "retry_seconds": 0.05} | more
+    options = {"name": "w1", "lease_seconds": 4.0, "retry_seconds": 0.05} | more
     consumer = FairConsumer(QUEUE, valkey, CLOCK, handle, **options)
     task = asyncio.create_task(consumer.run())
     try:
         yield consumer
     finally:
         consumer.stop()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await task
 
 
@@ -69,10 +69,10 @@ async def test_long_work_keeps_its_lease(server: Valkey) -> None:
 
     async def handle(item: Leased[dict[str, int]]) -> float:
         started.append(item.attempt)
-        await asyncio.sleep(2.2)
+        await asyncio.sleep(4.0)
         return 3.0
 
-    async with running(server, handle):
+    async with running(server, handle, lease_seconds=3.0):
         await produce(server, "a", 1)
 
         async def done() -> bool:
@@ -119,7 +119,7 @@ async def test_removed_item_stops_its_handler(server: Valkey) -> None:
 
     async with running(server, handle):
         await produce(server, "a", 1, fields={"request_id": "r1"})
-        await asyncio.wait_for(begun.wait(), 10)
+        await asyncio.wait_for(begun.wait(), 30)
         assert len(await QUEUE.remove_by_value(server, "request_id", "r1", now=CLOCK.now())) == 1
 
         async def told() -> bool:
@@ -155,7 +155,7 @@ async def test_cancelled_worker_hands_back_what_it_holds(server: Valkey) -> None
 
     item_id = await produce(server, "a", 1)
     task = asyncio.create_task(FairConsumer(QUEUE, server, CLOCK, handle, name="w1").run())
-    await asyncio.wait_for(begun.wait(), 10)
+    await asyncio.wait_for(begun.wait(), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

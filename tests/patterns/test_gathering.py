@@ -52,7 +52,7 @@ async def test_a_script_that_the_server_forgot_is_given_again(valkey: Valkey) ->
 
 async def test_every_waiter_hears_of_a_failure(fault_proxy) -> None:
     proxy = await fault_proxy()
-    valkey = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.2, connect_timeout_seconds=0.2))
+    valkey = await connect(proxy.url, settings=ValkeySettings(outage_seconds=1.0))
     try:
         gathering = Gathering(COUNT, answers_each=2)
         await proxy.aclose()

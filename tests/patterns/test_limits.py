@@ -387,7 +387,7 @@ async def test_uses_share_a_pipeline_and_a_transaction(world: World) -> None:
 
 @pytest.fixture
 def away() -> Iterator[ValkeySettings]:
-    yield ValkeySettings(outage_seconds=0.2, connect_timeout_seconds=0.2)
+    yield ValkeySettings(outage_seconds=1.0)
 
 
 async def test_an_open_limit_lets_through_and_a_closed_one_refuses_while_the_server_is_away(
@@ -432,7 +432,7 @@ async def test_a_server_that_does_not_answer_is_away_after_a_second(fault_proxy)
         told = await asyncio.gather(*open_ones, CLOSED.at("203.0.113.7").use(valkey), return_exceptions=True)
         assert all(each.degraded for each in told[:3])  # type: ignore[union-attr]
         assert isinstance(told[3], Unavailable)
-        assert asyncio.get_running_loop().time() - began < 4
+        assert asyncio.get_running_loop().time() - began < 8, "long before the connection counts as dead"
     finally:
         await valkey.aclose()
 

@@ -8,9 +8,10 @@ from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace
 from keystead.patterns.worklist import WorkList
+from keystead.patterns.worklist_liveness import LINGER_SECONDS
 from keystead.settings import ValkeySettings
 
-LIST = WorkList(Keyspace("living", tag="l"), "living", bytes, alive_seconds=0.3, purpose="a test")
+LIST = WorkList(Keyspace("living", tag="l"), "living", bytes, alive_seconds=3.0, purpose="a test")
 
 
 async def marks(valkey: Valkey) -> int:
@@ -22,7 +23,9 @@ async def listed(valkey: Valkey) -> set[str]:
 
 
 async def gone(valkey: Valkey) -> None:
-    async with asyncio.timeout(0.25):  # sooner than it would have expired by itself
+    left_ms = await valkey.pttl(LIST.alive_key.at("w").name(valkey.layout))
+    assert left_ms == -2 or 0 <= left_ms <= LINGER_SECONDS * 1000, "sooner than it would have expired by itself"
+    async with asyncio.timeout(20):
         while await marks(valkey):
             await asyncio.sleep(0.01)
 
@@ -38,7 +41,7 @@ async def test_wait_that_is_broken_off_leaves_nothing_stranded(server: Valkey) -
             waiting.cancel()
             await asyncio.gather(waiting, pushing, return_exceptions=True)
     found = 0
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while found < 20:
             await LIST.adopt(server, now=1.0)
             found = await LIST.length(server) + await LIST.dead.length(server)
@@ -47,10 +50,13 @@ async def test_wait_that_is_broken_off_leaves_nothing_stranded(server: Valkey) -
 
 
 async def test_mark_is_kept_while_the_block_runs_and_gone_after(server: Valkey) -> None:
+    mark = LIST.alive_key.at("w").name(server.layout)
     async with LIST.worker("w").alive(server):
-        for _ in range(6):
-            await asyncio.sleep(0.1)
-            assert await marks(server) == 1
+        first_end = await server.pexpiretime(mark)
+        async with asyncio.timeout(20):
+            while await server.pexpiretime(mark) <= first_end:
+                assert await marks(server) == 1
+                await asyncio.sleep(0.05)
         assert await listed(server) == {"w"}
     await gone(server)
     assert await listed(server) == {"w"}, "a wait that was broken off may still have brought something"
@@ -72,12 +78,12 @@ async def test_worker_that_leaves_something_behind_stays_listed(server: Valkey) 
 
 async def test_beating_goes_on_after_the_server_was_away(valkey: Valkey, fault_proxy) -> None:
     proxy = await fault_proxy()
-    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.05))
+    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=1.0))
     try:
         async with LIST.worker("w").alive(client):
             await proxy.refuse()
             proxy.cut()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(40):
                 while await marks(valkey):
                     await asyncio.sleep(0.02)
                 await proxy.restore()
