@@ -44,5 +44,6 @@ SUITE = Suite(
         ),
     ),
     notes=("ours decodes JSON on every hit, since the process holds bytes; cashews hands out the object it holds; "
-           "the stampede's loader takes 50 ms; cashews with lock=True, aiocache with cached_stampede",),
+           "the stampede's loader takes 50 ms; cashews with lock=True, aiocache with cached_stampede and "
+           "its connections open beforehand",),
 )
