@@ -8,6 +8,7 @@ import pytest
 from keystead.engine import Message, Valkey
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Keyspace, Layout, Registry
+from keystead.patterns import cache as cache_module
 from keystead.patterns.cache import Cache
 from keystead.patterns.cache_disk import DiskTier
 from keystead.patterns.cache_flight import Flight, Loaded
@@ -34,6 +35,7 @@ from .cache_room import (
     prompt_frames,
     transcript_frames,
 )
+from .lock_room import patched
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def url(server: Valkey, request: pytest.FixtureRequest) -> str:
     return request.getfixturevalue("valkey_cluster" if cluster else "valkey_server").url
 
 
-async def until(condition, seconds: float = 5.0) -> None:
+async def until(condition, seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.002)
@@ -78,7 +80,7 @@ async def test_absence_is_read_once_and_believed_for_five_seconds(server, url, c
         assert source.reads == ["a"]
         variable = cache.template.names[0]
         left = await cache.recent_key.at(**{variable: "a"}).remaining_seconds(server)
-        assert left is not None and 3 < left <= 5
+        assert left is not None and 0 < left <= 5
         await cache.at("a").purge(server, now=now())
         source.rows["a"] = value = b"x" if cache is LOCAL else Page(1)
         for each in group:
@@ -130,15 +132,15 @@ async def test_closing_frees_the_lock_and_tells_who_waits(server, url) -> None:
 
 
 async def test_lock_that_nobody_frees_delays_others_only_until_it_ends(server, url) -> None:
-    cache = Cache(Keyspace("t", tag="t"), "t:{uid}", Page, shared_seconds=60, lock_seconds=0.3, channel="ps:t",
-                  purpose="a test")
+    cache = Cache(Keyspace("t", tag="t"), "t:{uid}", Page, shared_seconds=60, lock_seconds=60, wait_seconds=60,
+                  channel="ps:t", purpose="a test")
     source = Source(a=Page(1))
-    await server.set(cache.place({"uid": "a"}, server.layout).lock, b"1", px=300)
     async with Instances() as instances:
         group = [await instances.add(cache, url) for _ in range(3)]
         begin = time.monotonic()
+        await server.set(cache.place({"uid": "a"}, server.layout).lock, b"1", px=1000)
         assert await asyncio.gather(*(each.get("a", load=source.load("a")) for each in group)) == [Page(1)] * 3
-        assert 0.2 < time.monotonic() - begin < 2
+        assert 0.9 < time.monotonic() - begin < 20
     assert source.reads == ["a"]
 
 
@@ -150,7 +152,7 @@ async def test_wait_is_bounded_even_if_the_lock_is_held_again_and_again(server, 
         one = await instances.add(cache, url)
         begin = time.monotonic()
         assert await one.get("a", load=Source(a=Page(1)).load("a")) == Page(1)
-        assert time.monotonic() - begin < 2
+        assert time.monotonic() - begin < 15
     assert await server.exists(cache.place({"uid": "a"}, server.layout).lock)  # not ours to free
 
 
@@ -323,10 +325,15 @@ async def test_slow_fill_is_refused_by_the_server_even_for_a_deaf_instance(serve
 
 async def test_deaf_instance_does_not_wait_for_messages(server, url) -> None:
     """Another has just filled, or still reads: who hears nothing looks by itself, or reads the source."""
-    source = Source(a=b"x", b=Page(1))
+    source, space = Source(a=b"x", b=Page(1)), Keyspace("t", tag="t")
+    with patched(cache_module, RECENT_SECONDS=60.0, POLL_BESIDE_CHANNEL_SECONDS=60.0):
+        in_processes = Cache(space, "l:{uid}", bytes, local_seconds=60, lock_seconds=60, channel="ps:l", collab=True,
+                             purpose="a test")
+        on_the_server = Cache(space, "s:{uid}", Page, shared_seconds=60, local_seconds=60, lock_seconds=60,
+                              channel="ps:s", collab=True, purpose="a test")
     async with Instances() as instances:
-        good, deaf = [await instances.add(LOCAL, url) for _ in range(2)]
-        shared, deaf_shared = [await instances.add(BOTH, url) for _ in range(2)]
+        good, deaf = [await instances.add(in_processes, url) for _ in range(2)]
+        shared, deaf_shared = [await instances.add(on_the_server, url) for _ in range(2)]
         await deaf._shelf.ear.aclose()
         await deaf_shared._shelf.ear.aclose()
         assert await good.get("a", load=source.load("a")) == b"x"
@@ -334,7 +341,7 @@ async def test_deaf_instance_does_not_wait_for_messages(server, url) -> None:
         assert await deaf.get("a", load=source.load("a")) == b"x"
         slow = source.load("b", lambda: asyncio.sleep(0.1))
         assert await asyncio.gather(shared.get("b", load=slow), deaf_shared.get("b", load=slow)) == [Page(1)] * 2
-        assert time.monotonic() - begin < 0.7
+        assert time.monotonic() - begin < 20
     assert source.reads == ["a", "a", "b"]
 
 
