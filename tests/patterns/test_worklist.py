@@ -310,6 +310,41 @@ async def test_paused_worker_learns_that_its_items_were_adopted(server: Valkey) 
     assert (await other.finish(server, again)).count == 2
 
 
+async def test_item_that_always_comes_too_late_dies_in_the_end(server: Valkey) -> None:
+    """What is counted against an item stays when a worker that had lost it tries to finish it."""
+    await RAW.push_raw(server, b"slow")
+    for number in range(3):
+        worker = RAW.worker(f"w{number}")
+        held = await worker.take(server, 1, now=NOW)
+        await server.run(("DEL", RAW.alive_key.at(f"w{number}").name(server.layout)), int)
+        await RAW.adopt(server, now=NOW)
+        assert (await worker.finish(server, held)).lost == tuple(held.items)
+    [letter] = await RAW.dead_letters(server)
+    assert (letter.raw, letter.attempts) == (b"slow", 3)
+    assert await RAW.length(server) == 0
+
+
+async def test_many_dead_workers_are_adopted_in_bounded_steps_and_in_order(server: Valkey) -> None:
+    everything = [b"%d" % number for number in range(12_000)]
+    for number in range(3):
+        await RAW.push_raw(server, *everything[number * 4000 : (number + 1) * 4000])
+        await RAW.worker(f"w{number}").take(server, 4000, now=NOW)
+        await server.run(("DEL", RAW.alive_key.at(f"w{number}").name(server.layout)), int)
+    steps = [await RAW.adopt(server, now=NOW) for _ in range(3)]
+    assert [step.workers for step in steps] == [2, 1, 0]
+    assert await raws(server, RAW.queue) == everything
+
+
+async def test_calls_with_more_values_than_lua_can_unpack_work(server: Valkey) -> None:
+    everything = [b"%d" % number for number in range(9_000)]
+    assert await RAW.try_push(server, *everything, limit=10_000)
+    worker, held = RAW.worker(), []
+    for _ in range(2):
+        held += (await worker.take(server, 4500, now=NOW, leftovers_first=False)).items
+    assert not (await worker.finish_and_take(server, held, 1, now=NOW)).lost
+    assert await worker.held(server) == 0
+
+
 async def test_sign_of_life_expires_after_its_time(valkey: Valkey, moving_clock: MovableClock) -> None:
     await RAW.push_raw(valkey, b"a", b"b")
     worker = RAW.worker("w")
@@ -435,6 +470,20 @@ async def test_wrong_type_is_noticed_before_anything_moves(server: Valkey) -> No
     with pytest.raises(Exception, match="WRONGTYPE"):
         await worker.hand_over(server, [(taken.items[0], b"r")], DONE.at())
     assert await worker.held(server) == 1
+    await RAW.push_raw(server, b"b")
+    with pytest.raises(Exception, match="WRONGTYPE"):
+        await worker.take_from(server, [RAW.queue, DONE.at()], CLOSED.at(), 5, now=NOW, leftovers_first=False)
+    assert await raws(server, RAW.queue) == [b"b"]
+    await server.run(("DEL", DONE.at().name(server.layout)), int)
+    await server.run(("SET", RAW.poison_key.at().name(server.layout), "x"), str)
+    for settle in (
+        worker.finish(server, taken), worker.hand_over(server, [(taken.items[0], b"r")], DONE.at()),
+        worker.finish_and_take(server, taken.items, 1, now=NOW), worker.fail(server, taken.items[0], error="x", now=NOW),
+        worker.bury(server, taken, error="x", now=NOW), worker.recover(server, now=NOW),
+    ):
+        with pytest.raises(Exception, match="WRONGTYPE"):
+            await settle
+        assert await raws(server, worker.purgatory) == [b"a"]
 
 
 async def test_lanes_lie_apart_and_need_their_variable(server: Valkey) -> None:

@@ -93,6 +93,20 @@ async def test_beating_goes_on_after_the_server_was_away(valkey: Valkey, fault_p
         await client.aclose()
 
 
+async def test_block_ends_as_it_would_when_the_server_is_away(valkey: Valkey, fault_proxy) -> None:
+    """The sign expires by itself; an error of leaving would hide the block's own."""
+    proxy = await fault_proxy()
+    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.5))
+    try:
+        with pytest.raises(RuntimeError, match="broken"):
+            async with LIST.worker("w").alive(client):
+                await proxy.refuse()
+                proxy.cut()
+                raise RuntimeError("broken")
+    finally:
+        await client.aclose()
+
+
 async def test_default_worker_has_no_signs_of_life(valkey: Valkey) -> None:
     with pytest.raises(DeclarationError, match="give the worker a name"):
         await LIST.worker().beat(valkey)

@@ -78,7 +78,7 @@ class Model:
             if item in self.held[name]:
                 self.held[name].remove(item)
                 found.append(item)
-            self.acquit(item)
+                self.acquit(item)
         return found
 
     def acquit(self, item: bytes) -> None:

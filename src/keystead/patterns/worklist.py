@@ -145,7 +145,7 @@ class WorkList(Generic[T]):
         """Return what dead workers hold to the front of the queue, each worker's items in their order.
 
         A worker is dead when its sign of life has expired. Items that crashed too often become dead letters. One
-        atomic step; any number may try at once.
+        atomic step; any number may try at once. With 5,000 items it ends; more dead workers come with the next call.
         """
         rules, arguments = self._rules, self.arguments
         names = (

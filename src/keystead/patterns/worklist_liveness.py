@@ -1,6 +1,7 @@
 """Signs of life: while a worker gives them nobody touches what it holds; when they end, anyone may adopt it."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
@@ -44,7 +45,8 @@ class Liveness:
     async def alive(self, valkey: Valkey) -> AsyncIterator[None]:
         """Give signs of life while the block runs, and leave at its end.
 
-        A server that is away is tried again; meanwhile the sign may expire and others adopt what is held here.
+        A server that is away is tried again; meanwhile the sign may expire and others adopt what is held here. If it is
+        away at the end, the sign is left to expire.
         """
         await self.beat(valkey)
         stop = asyncio.Event()
@@ -61,7 +63,8 @@ class Liveness:
             if failure is not None:
                 raise failure
         finally:
-            await self.leave(valkey)
+            with contextlib.suppress(Unavailable):  # then it ends by itself, and must not hide how the block ended
+                await self.leave(valkey)
 
     async def _keep_beating(self, valkey: Valkey, stop: asyncio.Event) -> None:
         while not stop.is_set():

@@ -19,12 +19,14 @@ local function remove_exactly(list, items)
   return missing
 end
 
--- A finished item is no suspect any more.
-local function acquit(poison, items)
-  if redis.call('EXISTS', poison) == 1 then
-    for _, item in ipairs(items) do
-      local mark = redis.sha1hex(item)
-      redis.call('HDEL', poison, mark, 'crashed:' .. mark)
-    end
+-- A finished item is no suspect any more. One that was missing is another worker's now, and stays as suspect as it is:
+-- who always comes too late for the same item would otherwise wipe out each time what is counted against it.
+local function acquit(poison, items, missing)
+  if redis.call('HLEN', poison) == 0 then return end
+  local gone = {}
+  for _, place in ipairs(missing) do gone[place] = true end
+  for place, item in ipairs(items) do
+    local mark = redis.sha1hex(item)
+    if not gone[place] then redis.call('HDEL', poison, mark, 'crashed:' .. mark) end
   end
 end

@@ -14,18 +14,20 @@
 -- ARGV[8]  int   most_dead  the oldest letters beyond so many are dropped; 0: none are
 -- DERIVES  list  purgatory  from a name in workers
 -- DERIVES  string  alive    from a name in workers
--- Returns  {workers, items, dead}: how many workers were dead, items returned, items that became dead letters
--- Cost     O(workers + items)    Repeat: safe; what was adopted is no longer there
+-- Returns  {workers, items, dead}: how many workers were adopted, items returned, items that became dead letters
+-- Cost     O(workers + items); with 5,000 items it ends, and leaves other dead workers to the next call
+-- Repeat: safe; what was adopted is no longer there
 -- include _push
 -- include _crashed
 local queue, workers, poison, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local tries, held_ms, facts, most_dead = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
 
-redis.call('LLEN', queue)
+redis.call('LLEN', queue)  -- a wrong type must show before anything is removed
 redis.call('LLEN', dead)
 local names, items, gone, buried = redis.call('SMEMBERS', workers), 0, 0, 0
 table.sort(names, function(a, b) return a > b end)  -- the first name ends up foremost
 for _, name in ipairs(names) do
+  if items + buried >= 5000 then break end
   if redis.call('EXISTS', ARGV[3] .. name .. ARGV[4]) == 0 then
     local purgatory = ARGV[1] .. name .. ARGV[2]
     local left, letters = accuse(redis.call('LRANGE', purgatory, 0, -1), poison, dead, tries, held_ms, facts, true)

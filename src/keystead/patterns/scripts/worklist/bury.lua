@@ -13,6 +13,7 @@
 local purgatory, dead, poison, most_dead = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1])
 
 redis.call('LLEN', dead)  -- a wrong type must show before anything is removed
+redis.call('HLEN', poison)
 local letters = {}
 for place = 2, #ARGV, 2 do
   local item = ARGV[place]

@@ -16,8 +16,9 @@
 local purgatory, queue, poison, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local item, tries, held_ms, facts, most_dead = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 
-redis.call('LLEN', queue)
+redis.call('LLEN', queue)  -- a wrong type must show before anything is removed
 redis.call('LLEN', dead)
+redis.call('HLEN', poison)
 if redis.call('LREM', purgatory, 1, item) == 0 then return 0 end
 local left = accuse({item}, poison, dead, tries, held_ms, facts, false)
 if #left == 0 then

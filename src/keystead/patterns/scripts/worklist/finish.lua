@@ -10,6 +10,7 @@
 local purgatory, poison = KEYS[1], KEYS[2]
 
 if #ARGV == 0 then return {} end
+redis.call('HLEN', poison)  -- a wrong type must show before anything is removed
 local missing = remove_exactly(purgatory, ARGV)
-acquit(poison, ARGV)
+acquit(poison, ARGV, missing)
 return missing

@@ -12,13 +12,16 @@
 -- Cost     O(items + most)
 -- Repeat: not safe; after a lost reply the next items lie in purgatory
 -- include _push
+-- include _arguments
 -- include _take
 -- include _life
 -- include _exactly
 local queue, purgatory, poison = KEYS[1], KEYS[2], KEYS[3]
-local most, worker, alive_ms, items = tonumber(ARGV[1]), ARGV[2], ARGV[3], {unpack(ARGV, 4)}
+local most, worker, alive_ms, items = tonumber(ARGV[1]), ARGV[2], ARGV[3], arguments_from(4)
 
+redis.call('LLEN', queue)  -- a wrong type must show before anything is removed
+redis.call('HLEN', poison)
 show_life(worker, alive_ms)
 local missing = remove_exactly(purgatory, items)
-acquit(poison, items)
+acquit(poison, items, missing)
 return {missing, take_items(queue, purgatory, poison, most, true)}

@@ -10,19 +10,19 @@
 -- include _exactly
 -- include _push
 local purgatory, poison, target = KEYS[1], KEYS[2], KEYS[3]
-local items, results, missing = {}, {}, {}
+local items, results = {}, {}
 for place = 1, #ARGV, 2 do
   items[#items + 1], results[#results + 1] = ARGV[place], ARGV[place + 1]
 end
 
 redis.call('LLEN', target)  -- a wrong type must show before anything is removed
-local gone = {}
-missing = remove_exactly(purgatory, items)
+redis.call('HLEN', poison)
+local gone, missing = {}, remove_exactly(purgatory, items)
 for _, place in ipairs(missing) do gone[place] = true end
 local pushed = {}
 for place, result in ipairs(results) do
   if not gone[place] then pushed[#pushed + 1] = result end
 end
 push_all('RPUSH', target, pushed)
-acquit(poison, items)
+acquit(poison, items, missing)
 return missing

@@ -6,7 +6,8 @@
 -- Returns  the new length, or 0 when there is no room
 -- Cost     O(values)      Repeat: not safe; a repeat appends again
 -- include _push
-local queue, limit, values = KEYS[1], tonumber(ARGV[1]), {unpack(ARGV, 2)}
+-- include _arguments
+local queue, limit, values = KEYS[1], tonumber(ARGV[1]), arguments_from(2)
 
 if redis.call('LLEN', queue) + #values > limit then return 0 end
 push_all('RPUSH', queue, values)

@@ -23,6 +23,7 @@ redis.call('SET', alive, '1', 'PX', alive_ms)
 local held = redis.call('LLEN', purgatory)
 if leftovers and held > 0 then return {1, redis.call('LRANGE', purgatory, 0, most - 1)} end
 if redis.call('EXISTS', closed) == 1 then return {2, {}} end
+for place = 6, #KEYS do redis.call('LLEN', KEYS[place]) end  -- a wrong type must show before anything is removed
 local marked = redis.call('EXISTS', poison) == 1
 local how, items = 0, {}
 for place = 6, #KEYS do
