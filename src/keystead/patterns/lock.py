@@ -153,13 +153,16 @@ class Holding:
 
     def _enter(self) -> None:
         """The lock is ours: from now on it is looked after, and this task is told if it is lost."""
-        task = asyncio.current_task()
+        self._look_after(min(time.monotonic() + self._every_seconds, self._ends_at))
+
+    def _look_after(self, due_at: float) -> None:
+        self._task = task = asyncio.current_task()
         assert task is not None
-        self._task, self._cancelling = task, task.cancelling()
-        self._watch = _watch()
-        self.due_at = min(time.monotonic() + self._every_seconds, self._ends_at)
-        if self.due_at < math.inf:
-            self._watch.plan(self)
+        self._cancelling = task.cancelling()
+        self._watch = watch = _watch()
+        self.due_at = due_at
+        if due_at < math.inf:
+            watch.plan(self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -53,6 +53,7 @@ RELEASE = Script("keystead.patterns", "scripts/lock/release.lua")
 
 QUEUE_KEPT_SECONDS = 60
 HANDOVER_SECONDS = 3.0
+_PLAIN = Layout.PLAIN  # looking a member of an enum up costs as much as a call
 MOST_KNOWN = 1000  # names of locks kept ready, since the same ones are taken again and again
 
 
@@ -105,17 +106,15 @@ class LeasedLock:
 class LeasedLockAt:
     """One leased lock."""
 
-    __slots__ = ("_lock", "_ms", "_plain_name", "_tagged_name", "reference")
+    __slots__ = ("_lock", "_ms", "_plain_name", "_tagged_name", "is_numbered", "lease_seconds", "reference")
 
     def __init__(self, lock: LeasedLock, reference: LockRef) -> None:
         self._lock = lock
         self._ms = round(lock.lease_seconds * 1000)
         self._plain_name, self._tagged_name = reference.name(Layout.PLAIN), reference.name(Layout.TAGGED)
+        self.lease_seconds = lock.lease_seconds
+        self.is_numbered = lock.fence is not None
         self.reference = reference
-
-    @property
-    def lease_seconds(self) -> float:
-        return self._lock.lease_seconds
 
     @property
     def fence(self) -> IntegerRef | None:
@@ -147,14 +146,12 @@ class LeasedLockAt:
     def taking(self, layout: Layout, me: bytes, now: float) -> tuple[bytes, Command]:
         """What the lock will hold, and the command that takes it where holders are not numbered."""
         value = b'%b,"acquired_at":%.3f}' % (me, now)
-        return value, ("SET", self._name(layout), value, "NX", "GET", "PX", self._ms)
+        name = self._plain_name if layout is _PLAIN else self._tagged_name
+        return value, ("SET", name, value, "NX", "GET", "PX", self._ms)
 
     def freeing(self, layout: Layout, value: bytes) -> Command:
         """The command that frees the lock where nobody waits for it, on servers that have it."""
-        return ("DELIFEQ", self._name(layout), value)
-
-    def _name(self, layout: Layout) -> bytes:
-        return self._plain_name if layout is Layout.PLAIN else self._tagged_name
+        return ("DELIFEQ", self._plain_name if layout is _PLAIN else self._tagged_name, value)
 
     def renew(self, on: ScriptRunner, lease: LockLease) -> Awaitable[LockLease | None]:
         """Give the lock its whole time again; None when it is not this holder's any more. May be repeated."""

@@ -56,32 +56,34 @@ class LeaseHolding(Holding):
 
     async def __aenter__(self) -> Self:
         """The same as for every lock, written out for the usual case: nobody holds it, holders are not numbered."""
-        if self._lock.fence is not None:
+        lock, valkey = self._lock, self._valkey
+        if lock.is_numbered:
             return await super().__aenter__()
-        me, ends_at = new_holder(), time.monotonic() + self._lock.lease_seconds
-        value, command = self._lock.taking(self._valkey.layout, me, self._clock.now())
+        me, asked_at = new_holder(), time.monotonic()
+        value, command = lock.taking(valkey.layout, me, self._clock.now())
         try:
-            found = await self._valkey.call(command, repeat=True)
+            found = await valkey.call(command, repeat=True)
         except (asyncio.CancelledError, ReplyLost):
             await self._leave(me)  # it may be ours without our knowing
             raise
         if found is None or found.startswith(me):  # what a lost first try left behind is ours as well
-            self._note(LockLease(me, value, 0, ends_at))
+            self._note(LockLease(me, value, 0, asked_at + lock.lease_seconds))
+            self._look_after(asked_at + self._every_seconds)
         else:
             await self._wait_or_refuse(me)
-        self._enter()
+            self._enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        value = self.lease.value
-        if self._lost is None and not self._beside and value is not None and has_compare_and_delete(self._valkey):
+        valkey, watch, value = self._valkey, self._watch, self.lease.value
+        if self._lost is None and not self._beside and value is not None and has_compare_and_delete(valkey):
             self._task = None
-            assert self._watch is not None
-            self._watch.forget(self)
+            assert watch is not None
+            watch.forget(self)
             try:
-                if not await self._valkey.call(self._lock.freeing(self._valkey.layout, value), repeat=True):
+                if not await valkey.call(self._lock.freeing(valkey.layout, value), repeat=True):
                     await self._give_back()  # someone waits for it
             except Unavailable as away:
                 self._could_not_free(away)
