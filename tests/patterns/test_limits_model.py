@@ -22,17 +22,18 @@ from keystead.testing.clock import MovableClock
 from tests.patterns.crash import Died, Mortal
 
 SHOP = Keyspace("shop", tag="shop")
-ONCE = Cooldown(SHOP, "once:{name}", seconds=3.5, purpose="a test")
-WINDOW = FixedWindow(SHOP, "window:{name}", most=3, window_seconds=5.5, purpose="a test")
-UNITS = FixedWindow(SHOP, "units:{name}", most=6, window_seconds=5.5, counts_refused=False, purpose="a test")
-AGAIN = RestartingWindow(SHOP, "again:{name}", most=3, window_seconds=4.5, purpose="a test")
-LOG = SlidingLog(SHOP, "log:{name}", windows=((2, 3.5), (4, 9.5)), purpose="a test")
-TIMES = SlidingList(SHOP, "times:{name}", most=3, window_seconds=5.5, purpose="a test")
-VALUES = DistinctValues(SHOP, "values:{name}", most=3, window_seconds=4.5, purpose="a test")
-FIRST = DistinctValues(SHOP, "first:{name}", most=3, window_seconds=4.5, renewal=Renewal.FROM_FIRST, purpose="a test")
-SLOTS = SpacedSlots(SHOP, "slots:{name}", gap_seconds=2, most_ahead_seconds=7, purpose="a test")
-CALLS = LastUsedAt(SHOP, "calls:{name}", gap_seconds=2, most_wait_seconds=6, purpose="a test")
-RATE = Gcra(SHOP, "rate:{name}", most=10, per_seconds=20, burst=4, purpose="a test")
+# Ends lie five seconds off the steps of the clock, since the server's own time runs on while the test does.
+ONCE = Cooldown(SHOP, "once:{name}", seconds=35, purpose="a test")
+WINDOW = FixedWindow(SHOP, "window:{name}", most=3, window_seconds=55, purpose="a test")
+UNITS = FixedWindow(SHOP, "units:{name}", most=6, window_seconds=55, counts_refused=False, purpose="a test")
+AGAIN = RestartingWindow(SHOP, "again:{name}", most=3, window_seconds=45, purpose="a test")
+LOG = SlidingLog(SHOP, "log:{name}", windows=((2, 35), (4, 95)), purpose="a test")
+TIMES = SlidingList(SHOP, "times:{name}", most=3, window_seconds=55, purpose="a test")
+VALUES = DistinctValues(SHOP, "values:{name}", most=3, window_seconds=45, purpose="a test")
+FIRST = DistinctValues(SHOP, "first:{name}", most=3, window_seconds=45, renewal=Renewal.FROM_FIRST, purpose="a test")
+SLOTS = SpacedSlots(SHOP, "slots:{name}", gap_seconds=20, most_ahead_seconds=70, purpose="a test")
+CALLS = LastUsedAt(SHOP, "calls:{name}", gap_seconds=20, most_wait_seconds=60, purpose="a test")
+RATE = Gcra(SHOP, "rate:{name}", most=10, per_seconds=200, burst=4, purpose="a test")
 
 Verdict = tuple[bool, int]
 
@@ -114,11 +115,11 @@ class RowModel:
 
 def models() -> dict[str, Any]:
     return {
-        "once": CounterModel(1, 3.5, counts_refused=False), "window": CounterModel(3, 5.5),
-        "units": CounterModel(6, 5.5, counts_refused=False), "again": CounterModel(3, 4.5, renews=True),
-        "log": LogModel((2, 3.5), (4, 9.5)), "times": LogModel((3, 5.5)),
-        "values": ValuesModel(3, 4.5, renews=True), "first": ValuesModel(3, 4.5, renews=False),
-        "slots": RowModel(2, 7), "calls": RowModel(2, 6), "rate": RowModel(2, 8, rate=True),
+        "once": CounterModel(1, 35, counts_refused=False), "window": CounterModel(3, 55),
+        "units": CounterModel(6, 55, counts_refused=False), "again": CounterModel(3, 45, renews=True),
+        "log": LogModel((2, 35), (4, 95)), "times": LogModel((3, 55)),
+        "values": ValuesModel(3, 45, renews=True), "first": ValuesModel(3, 45, renews=False),
+        "slots": RowModel(20, 70), "calls": RowModel(20, 60), "rate": RowModel(20, 80, rate=True),
     }
 
 
@@ -136,7 +137,7 @@ async def use(on: Any, kind: str, now: float, number: int) -> Decision:
     if kind in ("units", "rate"):
         return await limit.use(on, now=now, cost=1 + number % 3)
     if kind == "slots":
-        return await limit.use(on, now=now, delay_seconds=number % 3)
+        return await limit.use(on, now=now, delay_seconds=number % 3 * 10)
     return await limit.use(on, now=now)
 
 
@@ -146,7 +147,7 @@ def expected(model: Any, kind: str, now: float, number: int) -> bool:
     if kind in ("units", "rate"):
         return model.use(now, cost=1 + number % 3)
     if kind == "slots":
-        return model.use(now, delay=number % 3)
+        return model.use(now, delay=number % 3 * 10)
     return model.use(now)
 
 
@@ -155,14 +156,14 @@ async def play(valkey: Valkey, clock: MovableClock, steps: list[tuple[str, str, 
     for what, kind, number in steps:
         now = clock.now()
         if what == "move":
-            clock.advance(number % 4)
+            clock.advance(number % 4 * 10)
         elif what == "use":
             starts = model[kind].starts(now) if kind in ("slots", "calls") else now
             told = await use(valkey, kind, now, number)
             assert told.allowed == expected(model[kind], kind, now, number), (kind, now)
             assert (told.retry_after_seconds == 0) == told.allowed
             if told.allowed and kind in ("slots", "calls"):
-                assert told.starts_at == starts + (number % 3 if kind == "slots" else 0)
+                assert told.starts_at == starts + (number % 3 * 10 if kind == "slots" else 0)
         elif what == "crowd":
             decisions = await asyncio.gather(*(use(valkey, kind, now, number) for _ in range(number)))
             wanted = [expected(model[kind], kind, now, number) for _ in range(number)]
@@ -254,15 +255,15 @@ async def test_no_stretch_of_time_holds_more_uses_than_declared(server: Valkey) 
     rng = random.Random(3)
     now, allowed = 1_700_000_000.0, {"log": [], "rate": [], "calls": []}  # type: ignore[var-annotated]
     for _ in range(300):
-        now += rng.random() * 2
+        now += rng.random() * 20
         for kind in allowed:
             told = await LIMITS[kind].at("y").use(server, now=now)
             if told.allowed:
                 allowed[kind].append(told.starts_at)
-    for most, length in ((2, 3.5), (4, 9.5)):
+    for most, length in ((2, 35), (4, 95)):
         assert max(sum(start <= at < start + length for at in allowed["log"]) for start in allowed["log"]) == most
-    for span in (1, 5, 20):
+    for span in (10, 50, 200):
         fullest = max(sum(start <= at <= start + span for at in allowed["rate"]) for start in allowed["rate"])
-        assert fullest <= 4 + span / 2
+        assert fullest <= 4 + span / 20
     gaps = [later - earlier for earlier, later in zip(allowed["calls"], allowed["calls"][1:], strict=False)]
-    assert min(gaps) >= 2 - 1e-6
+    assert min(gaps) >= 20 - 1e-6

@@ -170,7 +170,7 @@ def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
             self.client = self.runner.run(connect(valkey_server.url))
             valkey_server.call("FLUSHALL")
             # The marks end at instants of the server's clock, so the model lives by it and "time passes" is the test's
-            # own: what lies in the past of the moved clock is taken away.
+            # own: what lies in the past of the moved clock is taken away. Ends lie five seconds off its steps.
             self.clock, self.ends = MovableClock([valkey_server]), {}
 
         @initialize()
@@ -182,7 +182,7 @@ def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
                 return await make()
             return self.runner.run(go())
 
-        @rule(jti=jtis, ahead=st.sampled_from([-3600, 30, 600, 3000]), times=st.integers(1, 2))
+        @rule(jti=jtis, ahead=st.sampled_from([-3600, 34, 604, 3004]), times=st.integers(1, 2))
         def use(self, jti: str, ahead: int, times: int) -> None:
             for _ in range(times):
                 first = jti not in self.ends and ahead > 0
@@ -191,7 +191,7 @@ def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
                 if first:
                     self.ends[jti] = self.clock.now() + ahead + 61
 
-        @rule(jti=jtis, ahead=st.sampled_from([30, 600, 3000]))
+        @rule(jti=jtis, ahead=st.sampled_from([34, 604, 3004]))
         def revoke(self, jti: str, ahead: int) -> None:
             fresh = self.run(lambda: REVOKED.revoke(self.client, jti, until=time.time() + ahead))
             assert fresh == (jti not in self.ends)
@@ -206,10 +206,7 @@ def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
         def time_passes(self, seconds: int) -> None:
             self.clock.advance(seconds)
             for jti, end in list(self.ends.items()):
-                if abs(end - self.clock.now()) < 1:  # too near to tell
-                    self.run(lambda jti=jti: self.client.delete(REVOKED.mark.at(jti).name(Layout.PLAIN)))
-                    del self.ends[jti]
-                elif end <= self.clock.now():
+                if end <= self.clock.now():
                     del self.ends[jti]
 
         def teardown(self) -> None:
