@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from keystead.keys import Keyspace, Layout, Registry
 
 # Rooms that declare keys; only their keys.py is imported to learn them.
-ROOMS = ("edge",)
+ROOMS = ("edge", "jobs")
 DEFAULT_DATA_DIRECTORY = ".keystead"
 
 

@@ -1,0 +1,247 @@
+"""Every key of the jobs room: queues, recurring jobs, scheduled tasks, progress, workers."""
+
+from typing import Final
+
+from keystead.jobs.models import Control, JobRecord, JobState, ProgressEvent, Task, WorkerState
+from keystead.keys import (
+    KINDS,
+    AtMost,
+    Channel,
+    FlagKey,
+    FlagRef,
+    IntegerKey,
+    Keyspace,
+    ListKey,
+    ListRef,
+    MapKey,
+    MapRef,
+    OpaqueNamespace,
+    RecordKey,
+    RecordRef,
+    SetKey,
+    SetRef,
+    Sliding,
+    SortedSetKey,
+    SortedSetRef,
+    StringKey,
+    StringRef,
+)
+from keystead.patterns import Leader, WorkList
+
+ALIVE_SECONDS: Final = 3.0
+TRIES_AFTER_CRASHES: Final = 3
+OPEN_SECONDS: Final = 30 * 86400
+BATCH_SECONDS: Final = 30 * 86400
+UNIQUE_SECONDS: Final = 7 * 86400
+PROGRESS_SECONDS: Final = 1800
+WORKER_SECONDS: Final = 15
+TASK_LEASE_SECONDS: Final = 30
+
+_CLIENT: Final = ("jobs.client",)
+_WORKER: Final = ("jobs.worker",)
+_BOTH: Final = ("jobs.client", "jobs.worker")
+
+JOBS = Keyspace("jobs", tag="jobs")
+
+
+class QueueKeys:
+    """The keys of a queue: ``work`` is its list with purgatories; the others serve jobs with options.
+
+    ``stem`` begins the names of what lies beside the list. All share the tag of the queue.
+    """
+
+    def __init__(self, pattern: str, stem: str, purgatory: str, tag: str, whose: str) -> None:
+        self.work: WorkList[JobRecord] = WorkList(
+            JOBS, pattern, JobRecord, purgatory=purgatory, tries=TRIES_AFTER_CRASHES, alive_seconds=ALIVE_SECONDS,
+            tag=tag, personal=True, purpose=f"jobs of {whose}, oldest left", writers=_BOTH, readers=_WORKER,
+        )
+        self.category: ListKey[JobRecord] = ListKey(
+            JOBS, f"{pattern}:{{category}}", JobRecord, tag=tag, personal=True, kinds={"category": KINDS["integer"]},
+            dead_letter=self.work.dead_key, purpose=f"jobs of {whose} that are sorted by the resources they need",
+            writers=_BOTH, readers=_WORKER, scripts=("worklist/take_from.lua", "worklist/hand_over.lua"),
+        )
+        self.delayed: SortedSetKey[JobRecord] = SortedSetKey(
+            JOBS, f"{stem}:delayed", JobRecord, member="a job", score="unix time when it is due", tag=tag,
+            personal=True, purpose=f"jobs of {whose} that are to run later, or again", writers=_BOTH, readers=_WORKER,
+            scripts=("jobs/enqueue.lua", "jobs/retry.lua", "delayed/move_due.lua"),
+        )
+        self.job: RecordKey[JobState] = RecordKey(
+            JOBS, f"{stem}:job:{{uid}}", JobState, tag=tag, ttl=AtMost(OPEN_SECONDS), personal=True,
+            purpose=f"state and result of one job of {whose} that was asked to be kept", writers=_BOTH,
+            readers=_BOTH, scripts=("jobs/enqueue.lua", "jobs/settle.lua", "jobs/retry.lua"),
+        )
+        self.dependents: SetKey[str] = SetKey(
+            JOBS, f"{stem}:dependents:{{uid}}", str, member="uid of a job that waits for this one", tag=tag,
+            ttl=AtMost(OPEN_SECONDS), purpose="who waits for one job", writers=_BOTH, readers=_WORKER,
+            scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
+        )
+        self.waiting: MapKey[bytes] = MapKey(
+            JOBS, f"{stem}:waiting", bytes, fields=("record:{uid}", "left:{uid}", "failed:{uid}"), tag=tag,
+            personal=True, purpose="jobs that wait for others: the record, how many are left, which one failed",
+            writers=_BOTH, readers=_WORKER, scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
+        )
+        self.batch: MapKey[bytes] = MapKey(
+            JOBS, f"{stem}:batch:{{batch}}", bytes, fields=("total", "left", "failed", "then"), tag=tag,
+            ttl=AtMost(BATCH_SECONDS), personal=True,
+            purpose="jobs of a batch that have not ended, and the job that follows the last", writers=_BOTH,
+            readers=_BOTH, scripts=("jobs/settle.lua",),
+        )
+        self.unique: StringKey[str] = StringKey(
+            JOBS, f"{stem}:unique:{{key}}", str, tag=tag, kinds={"key": KINDS["text"]}, ttl=AtMost(UNIQUE_SECONDS),
+            personal=True, purpose="uid of the one job with this unique key", writers=_BOTH, readers=_CLIENT,
+            scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
+        )
+        self.cancelled: SortedSetKey[str] = SortedSetKey(
+            JOBS, f"{stem}:cancelled", str, member="uid of a job that is not to run", score="unix time of the wish",
+            tag=tag, purpose=f"jobs of {whose} that were called off before they ran", writers=_BOTH, readers=_WORKER,
+        )
+        self.paused = FlagKey(
+            JOBS, f"{stem}:paused", tag=tag, purpose=f"while it is there nobody takes jobs of {whose}",
+            writers=_CLIENT, readers=_WORKER,
+        )
+
+
+HOT_KEYS = QueueKeys("jobs:hot", "jobs", "jobs:processing", "jobs", "the hot queue")
+NAMED_KEYS = QueueKeys(
+    "jobs:queue:{queue}", "jobs:queue:{queue}", "jobs:queue:{queue}:processing", "jobs:{queue}", "a named queue"
+)
+
+DONE: Channel[bytes] = Channel(
+    JOBS, "ps:job:{job_uid}", bytes, purpose="says done when a job that supports it has ended, well or not",
+    writers=_WORKER, readers=("whoever waits for a job",),
+)
+CONTROL: Channel[Control] = Channel(
+    JOBS, "ps:jobs:control", Control, purpose="what all workers are told at once: stop this job", writers=_CLIENT,
+    readers=_WORKER,
+)
+
+# -- progress ----------------------------------------------------------------------------------------------------------
+
+PROGRESS_EVENTS: ListKey[ProgressEvent] = ListKey(
+    JOBS, "jobs:progress:events:{uid}", ProgressEvent, ttl=Sliding(PROGRESS_SECONDS, reads=False), personal=True,
+    purpose="the last 50 steps a job told of, newest right", writers=_BOTH, readers=("jobs.progress",),
+)
+PROGRESS_COUNT = IntegerKey(
+    JOBS, "jobs:progress:count:{uid}", ttl=Sliding(PROGRESS_SECONDS, reads=False),
+    purpose="how many steps a job ever told of", writers=_BOTH, readers=("jobs.progress",),
+)
+PROGRESS: Channel[list[ProgressEvent]] = Channel(
+    JOBS, "ps:jobs:progress:{uid}", list[ProgressEvent], personal=True, purpose="each step a job tells of, as it does",
+    writers=_BOTH, readers=("jobs.progress",),
+)
+
+# -- workers -----------------------------------------------------------------------------------------------------------
+
+WORKERS: SortedSetKey[str] = SortedSetKey(
+    JOBS, "jobs:workers", str, member="a worker's name", score="unix time of its last sign of life",
+    purpose="workers that are there, or were lately", writers=_WORKER, readers=("jobs.inspection",),
+)
+WORKER: RecordKey[WorkerState] = RecordKey(
+    JOBS, "jobs:worker:{worker}", WorkerState, ttl=AtMost(WORKER_SECONDS),
+    purpose="what one worker tells of itself each second", writers=_WORKER, readers=("jobs.inspection",),
+)
+TOTALS: MapKey[int] = MapKey(
+    JOBS, "jobs:totals", int, fields=("done", "failed", "retried", "lost"),
+    purpose="how many jobs ended how, ever", writers=_WORKER, readers=("jobs.inspection",),
+)
+
+# -- recurring jobs ----------------------------------------------------------------------------------------------------
+
+_RECURRING: Final = ("jobs.recurring",)
+RECURRING: SortedSetKey[str] = SortedSetKey(
+    JOBS, "rjobs", str, member="decimal hash of a recurring job", score="unix time of its next run",
+    purpose="recurring jobs by their next run", writers=_RECURRING, readers=_RECURRING,
+)
+RECURRING_HASH: StringKey[str] = StringKey(
+    JOBS, "rjobs:hash", str, purpose="decimal hash of the whole list of recurring jobs", writers=_RECURRING,
+    readers=_RECURRING,
+)
+RECURRING_PURGATORY: SetKey[str] = SetKey(
+    JOBS, "rjobs:purgatory", str, member="decimal hash of a recurring job",
+    purpose="recurring jobs that a loop of the older kind has popped and not put back yet", writers=_RECURRING,
+    readers=_RECURRING,
+)
+
+# -- the distributed scheduler -----------------------------------------------------------------------------------------
+
+_TASKS: Final = ("jobs.scheduler",)
+TASKS_SCHEDULED: SortedSetKey[str] = SortedSetKey(
+    JOBS, "tasks:scheduled", str, member="id of a task", score="unix time when it is due", tag="tasks",
+    purpose="tasks that are not due yet", writers=_TASKS, readers=_TASKS,
+)
+TASKS_PAYLOAD: MapKey[Task] = MapKey(
+    JOBS, "tasks:payload", Task, fields=("{task_id}",), tag="tasks", personal=True,
+    purpose="every task that has not ended", writers=_TASKS, readers=_TASKS,
+)
+TASKS_QUEUE: ListKey[str] = ListKey(
+    JOBS, "tasks:queue:default", str, tag="tasks", purpose="ids of due tasks: pushed left, taken right", writers=_TASKS,
+    readers=_TASKS,
+)
+TASKS_PROCESSING: ListKey[str] = ListKey(
+    JOBS, "tasks:processing", str, tag="tasks", purpose="ids of tasks that are being worked on", writers=_TASKS,
+    readers=_TASKS,
+)
+TASKS_ACTIVE: StringKey[str] = StringKey(
+    JOBS, "tasks:active:{task_id}", str, tag="tasks", ttl=AtMost(TASK_LEASE_SECONDS),
+    purpose="who works on a task: worker and claim, for as long as its lease lasts", writers=_TASKS, readers=_TASKS,
+)
+TASKS_ORPHANS: SortedSetKey[str] = SortedSetKey(
+    JOBS, "tasks:orphans", str, member="id of a task", score="unix time when it was first seen without a lease",
+    tag="tasks", purpose="tasks that nobody seems to work on any more", writers=_TASKS, readers=_TASKS,
+)
+TASKS_DEAD: MapKey[Task] = MapKey(
+    JOBS, "tasks:dead", Task, fields=("{task_id}",), tag="tasks", personal=True,
+    purpose="tasks that were given up, with their last error", writers=_TASKS, readers=_TASKS,
+)
+SCHEDULER_LEADER = Leader(
+    JOBS, "scheduler:leader", epoch="scheduler:epoch", tag="tasks", lease_seconds=15.0, renew_seconds=5.0,
+    margin_seconds=3.0, purpose="the one instance that promotes due tasks", writers=_TASKS, readers=_TASKS,
+)
+
+ASYNQ = OpaqueNamespace(
+    JOBS, "asynq:*", purpose="queues of the asynq library, of another program; only that library reads and writes them",
+)
+
+
+class Queue:
+    """One queue and its keys: the hot queue, or a named one on a tag of its own."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self._keys = NAMED_KEYS if name else HOT_KEYS
+        self._variables = {"queue": name} if name else {}
+        self.work: WorkList[JobRecord] = self._keys.work.at(name) if name else self._keys.work
+
+    def __repr__(self) -> str:
+        return f"Queue({self.name or 'hot'})"
+
+    def category(self, category: int) -> ListRef[JobRecord]:
+        return self._keys.category.at(**self._variables, category=category)
+
+    def job(self, uid: str) -> RecordRef[JobState]:
+        return self._keys.job.at(**self._variables, uid=uid)
+
+    def dependents(self, uid: str) -> SetRef[str]:
+        return self._keys.dependents.at(**self._variables, uid=uid)
+
+    def batch(self, batch: str) -> MapRef[bytes]:
+        return self._keys.batch.at(**self._variables, batch=batch)
+
+    def unique(self, key: str) -> StringRef[str]:
+        return self._keys.unique.at(**self._variables, key=key)
+
+    @property
+    def delayed(self) -> SortedSetRef[JobRecord]:
+        return self._keys.delayed.at(**self._variables)
+
+    @property
+    def waiting(self) -> MapRef[bytes]:
+        return self._keys.waiting.at(**self._variables)
+
+    @property
+    def cancelled(self) -> SortedSetRef[str]:
+        return self._keys.cancelled.at(**self._variables)
+
+    @property
+    def paused(self) -> FlagRef:
+        return self._keys.paused.at(**self._variables)

@@ -1,0 +1,116 @@
+"""What lies in Valkey or crosses a channel. New fields have defaults, so that yesterday's queue can be read today."""
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class JobRef(msgspec.Struct, frozen=True):
+    """A job to be run with these arguments, stored inside something else: a callback."""
+
+    name: str
+    kwargs: dict[str, Any] = {}
+
+
+class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a job needs beyond being run. Only jobs that use one of these carry them."""
+
+    keep_seconds: float = 0  # the job has a state that can be read, and is kept so long after its end
+    unique: str = ""
+    batch: str = ""
+    after: tuple[str, ...] = ()
+    progress: str = ""  # uid under which progress is told
+    done: str = ""  # uid of the channel on which the end is told
+    on_success: JobRef | None = None
+    on_failure: JobRef | None = None
+    tries: int = 0  # instead of what the job declares
+    timeout_seconds: float = 0
+
+
+class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job in a queue. Other programs write the first three fields; their further ones travel along untouched."""
+
+    name: str
+    kwargs: dict[str, Any]
+    queued_at: float
+    uid: str = ""
+    attempt: int = 0  # tries that failed
+    options: JobOptions | None = None
+
+
+JobStatus = Literal["waiting", "queued", "delayed", "running", "retrying", "succeeded", "failed", "cancelled"]
+
+
+class JobState(msgspec.Struct, frozen=True):
+    """What is known of a job that is kept. ``result`` is JSON text."""
+
+    name: str
+    status: str
+    queued_at: float
+    attempts: int = 0
+    started_at: float | None = None
+    finished_at: float | None = None
+    worker: str = ""
+    error: str = ""
+    result: str = ""
+
+
+class WorkerState(msgspec.Struct, frozen=True):
+    """What a worker process tells of itself each second."""
+
+    host: str
+    pid: int
+    started_at: float
+    beat_at: float
+    queues: str
+    concurrency: int
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+    stopping: bool = False
+
+
+class Control(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What all workers are told at once."""
+
+    cancel: str = ""  # uid of a job to be stopped
+
+
+class Indicator(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far a job is."""
+
+    type: Literal["bar", "spinner", "final"]
+    at: float | None = None
+    of: float | None = None
+
+
+class Spawned(msgspec.Struct, frozen=True):
+    """A job that another one began."""
+
+    uid: str
+    name: str
+
+
+class ProgressEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step that a job tells of. After ``failed`` and ``succeeded`` nothing follows."""
+
+    type: Literal["queued", "started", "bounce", "progress", "spawned", "failed", "succeeded"]
+    message: str
+    occurred_at: float
+    indicator: Indicator | None = None
+    spawned: Spawned | None = None
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task of the distributed scheduler."""
+
+    id: str
+    type: str
+    args: dict[str, Any]
+    run_at: float
+    created_at: float
+    attempts: int = 0
+    max_attempts: int = 5
+    last_error: str = ""
+    cancelled: bool = False
