@@ -8,7 +8,7 @@ from keystead.keys import Keyspace, ListKey
 from keystead.patterns.delayed import DelayedSet
 
 SPACE = Keyspace("faults", tag="f")
-SOON = DelayedSet(SPACE, "soon", int, member="a number", purpose="a test", alive_seconds=0.5)
+SOON = DelayedSet(SPACE, "soon", int, member="a number", purpose="a test", alive_seconds=3.0, tries=100)
 NOTED = ListKey(SPACE, "noted", int, purpose="what was finished")
 NOW = 100.0
 
@@ -19,7 +19,7 @@ async def work(url: str, name: str) -> None:
     print("ready", flush=True)
     async with worker.alive(valkey):
         while True:
-            await SOON.adopt(valkey)
+            await SOON.adopt(valkey, now=NOW)
             taken = await worker.take(valkey, 10, now=NOW)
             for item in taken:
                 await asyncio.sleep(0.0005)

@@ -92,10 +92,10 @@ async def test_dead_workers_members_wait_again_and_the_earlier_time_wins(server:
     await living.take(server, 1, now=9)
     await QUEUED.schedule(server, "b", 100)
     await QUEUED.schedule(server, "c", 0.5)
-    assert (await QUEUED.adopt(server)).workers == 0
+    assert (await QUEUED.adopt(server, now=9)).workers == 0
     await expire(server, "dead")
-    adopted = await QUEUED.adopt(server)
-    assert (adopted.workers, adopted.members) == (1, 3)
+    adopted = await QUEUED.adopt(server, now=9)
+    assert (adopted.workers, adopted.items, adopted.dead) == (1, 3, 0)
     assert await scored(server, QUEUED.due) == {"a": 1, "b": 2, "c": 0.5}
     assert (await dead.finish(server, held)).count == 0
 
@@ -104,9 +104,77 @@ async def test_recovered_members_can_be_put_off(server: Valkey) -> None:
     await QUEUED.schedule_many(server, {"a": 1, "b": 50.125})
     worker = QUEUED.worker()
     await worker.take(server, 2, now=60)
-    assert await worker.recover(server, not_before=30.5) == 2
+    assert (await worker.recover(server, now=60, not_before=30.5)).items == 2
     assert await scored(server, QUEUED.due) == {"a": 30.5, "b": 50.125}
-    assert await worker.recover(server) == 0
+    assert (await worker.recover(server, now=60)).items == 0
+
+
+async def test_member_that_kills_its_worker_dies_and_its_neighbours_live(server: Valkey) -> None:
+    await QUEUED.schedule_many(server, {"good": 1, "deadly": 2, "other": 3})
+    for number in range(20):
+        worker = QUEUED.worker(f"w{number}")
+        taken = await worker.take(server, 5, now=9)
+        if not taken:
+            break
+        for item in taken:
+            if item.value == "deadly":
+                break
+            assert (await worker.finish(server, [item])).count == 1
+        await expire(server, f"w{number}")
+        await QUEUED.adopt(server, now=9)
+    [letter] = await QUEUED.dead_letters(server)
+    assert (letter.raw, letter.attempts, letter.dead_at) == (b"deadly", 3, 9.0) and "worker died" in letter.error
+    assert await QUEUED.size(server) == 0
+    assert await server.run(("HLEN", QUEUED.poison_key.at().name(server.layout)), int) == 0
+    assert await QUEUED.replay(server, 5, at=20) == 1
+    assert await scored(server, QUEUED.due) == {"deadly": 20} and await QUEUED.dead_letters(server) == []
+
+
+async def test_member_that_comes_round_again_and_again_is_not_blamed_for_old_crashes(server: Valkey) -> None:
+    await QUEUED.schedule(server, "daily", 1)
+    for number in range(6):
+        worker = QUEUED.worker("w")
+        await worker.take(server, 1, now=9)
+        await worker.recover(server, now=9)  # a deployment, say
+        again = await worker.take(server, 1, now=9)
+        assert (await worker.reschedule(server, [(again.items[0], float(number))])).count == 1
+    assert await QUEUED.size(server) == 1 and await QUEUED.dead_letters(server) == []
+
+
+async def test_last_try_after_crashes_is_made_alone(server: Valkey) -> None:
+    await QUEUED.schedule_many(server, {"a": 1, "b": 2, "c": 3})
+    worker = QUEUED.worker("w")
+    for _ in range(2):
+        assert (await worker.take(server, 2, now=9)).values == ["a", "b"]
+        await worker.recover(server, now=9)
+    alone = []
+    for _ in range(3):
+        taken = await worker.take(server, 5, now=9)
+        alone.append(taken.values)
+        await worker.finish(server, taken)
+    assert alone == [["a"], ["b"], ["c"]]
+
+
+async def test_dead_letters_are_bounded(server: Valkey) -> None:
+    few = DelayedSet(Keyspace("few", tag="few"), "few", str, member="m", purpose="few", most_dead=2)
+    await few.schedule_many(server, dict.fromkeys("abcd", 1.0))
+    worker = few.worker()
+    assert await worker.bury(server, await worker.take(server, 5, now=9), error="x", now=9) == 4
+    assert [letter.raw for letter in await few.dead_letters(server)] == [b"c", b"d"]
+
+
+async def test_wrong_type_is_noticed_before_anything_moves(server: Valkey) -> None:
+    await QUEUED.schedule(server, "a", 1)
+    worker = QUEUED.worker("w")
+    taken = await worker.take(server, 1, now=9)
+    await server.run(("SET", QUEUED.poison_key.at().name(server.layout), "x"), str)
+    for settle in (
+        worker.finish(server, taken), worker.reschedule(server, [(taken.items[0], 5.0)]),
+        worker.bury(server, taken, error="x", now=9), worker.recover(server, now=9),
+    ):
+        with pytest.raises(Exception, match="WRONGTYPE"):
+            await settle
+        assert await worker.held(server) == [("a", 1.0)]
 
 
 async def test_claimed_members_are_due_again_later(server: Valkey) -> None:
@@ -147,6 +215,15 @@ async def test_undecodable_member_becomes_a_dead_letter(server: Valkey) -> None:
     assert taken.values == [7] and [each.raw for each in taken.spoiled] == [b"x\n"]
     [letter] = await NUMBERS.dead.range(server)
     assert letter.raw == b"x\n" and letter.dead_at == 9 and "does not decode" in letter.error
+
+
+async def test_claimed_member_that_does_not_decode_becomes_a_dead_letter(server: Valkey) -> None:
+    await server.run(("ZADD", NUMBERS.due.name(server.layout), 1, b"x\n", 2, b"7"), int)
+    claimed = await NUMBERS.claim(server, 5, now=9, again_at=20)
+    assert claimed.values == [7] and [each.raw for each in claimed.spoiled] == [b"x\n"]
+    assert await scored(server, NUMBERS.due) == {"7": 20}
+    [letter] = await NUMBERS.dead.range(server)
+    assert letter.raw == b"x\n" and "does not decode" in letter.error
 
 
 async def test_each_due_member_goes_to_exactly_one_of_many(server: Valkey) -> None:
@@ -234,15 +311,35 @@ class Both:
         self.alive: set[str] = set()
         self.known: set[str] = set()
         self.hot: list[str] = []
+        self.crashes: Counter[str] = Counter()
+        self.suspects: set[str] = set()
+        self.dead: list[str] = []
 
     def first(self, scores: dict[str, float], now: float, most: int) -> list[tuple[str, float]]:
         found = sorted((score, member) for member, score in scores.items() if score <= now)
         return [(member, score) for score, member in found[:most]]
 
     def back(self, name: str, not_before: float) -> None:
-        for member, score in self.held[name].items():
+        for member, score in self.first(self.held[name], float("inf"), 99):
+            self.crashes[member] += 1
+            if self.crashes[member] == 3:
+                self.dead.append(member)
+                self.acquit(member)
+                continue
+            if self.crashes[member] == 2:
+                self.suspects.add(member)
             self.due[member] = min(max(score, not_before), self.due.get(member, float("inf")))
         self.held[name] = {}
+
+    def acquit(self, member: str) -> None:
+        del self.crashes[member]
+        self.suspects.discard(member)
+
+    def apart(self, found: list[tuple[str, float]]) -> list[tuple[str, float]]:
+        for place, (member, _) in enumerate(found):
+            if member in self.suspects:
+                return found[: max(1, place)]
+        return found
 
     async def move(self, kind: str, *given) -> None:
         valkey, due = self.valkey, self.due
@@ -269,8 +366,8 @@ class Both:
                 self.hot.append(member)
         elif kind == "adopt":
             dead = self.known - self.alive
-            assert (await QUEUED.adopt(valkey, not_before=given[0])).workers == len(dead)
-            for name in dead:
+            assert (await QUEUED.adopt(valkey, now=1.0, not_before=given[0])).workers == len(dead)
+            for name in sorted(dead):
                 self.back(name, given[0])
             self.known -= dead
         else:
@@ -285,10 +382,10 @@ class Both:
                 self.known.add(name)
             taken = await worker.take(valkey, most, now=now, leftovers_first=leftovers)
             if leftovers and held:
-                expected = self.first(held, float("inf"), most)
+                expected = self.apart(self.first(held, float("inf"), most))
                 assert taken.recovered
             else:
-                expected = self.first(self.due, now, most)
+                expected = self.apart(self.first(self.due, now, most))
                 for member, score in expected:
                     del self.due[member]
                     held[member] = score
@@ -305,18 +402,23 @@ class Both:
                 settled = await worker.reschedule(valkey, [(item, given[0]) for item in some])
                 self.due.update({item.value: given[0] for item, our in zip(some, ours, strict=True) if our})
             assert settled.count == sum(ours)
+            for item in {item.value for item, our in zip(some, ours, strict=True) if our}:
+                self.acquit(item)
         elif kind == "expire" and name:
             await expire(valkey, name)
             self.alive.discard(name)
         elif kind == "recover":
-            assert await worker.recover(valkey, not_before=given[0]) == len(held)
+            recovered, before = await worker.recover(valkey, now=1.0, not_before=given[0]), len(self.dead)
+            members = len(held)
             self.back(name, given[0])
+            assert (recovered.dead, recovered.items + recovered.dead) == (len(self.dead) - before, members)
 
     async def check(self) -> None:
         assert await scored(self.valkey, QUEUED.due) == self.due
         for name, held in self.held.items():
             assert await scored(self.valkey, QUEUED.worker(name).purgatory) == held
         assert await HOT.at().range(self.valkey) == self.hot
+        assert [letter.raw.decode() for letter in await QUEUED.dead_letters(self.valkey)] == self.dead
 
 
 async def play(url: str, flush, moves) -> None:

@@ -37,11 +37,11 @@ async def test_worker_is_alive_within_its_block(server: Valkey) -> None:
     async with worker.alive(server):
         await worker.beat(server)
         await worker.take(server, 1, now=2)
-        assert (await SET.adopt(server)).workers == 0
+        assert (await SET.adopt(server, now=2)).workers == 0
     async with asyncio.timeout(20):
-        while (adopted := await SET.adopt(server)).workers == 0:
+        while (adopted := await SET.adopt(server, now=2)).workers == 0:
             await asyncio.sleep(0.02)
-    assert adopted.members == 1
+    assert adopted.items == 1
     assert not await worker.leave(server)
     with pytest.raises(DeclarationError, match="give the worker a name"):
         await SET.worker().leave(server)

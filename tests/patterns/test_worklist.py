@@ -478,8 +478,8 @@ async def test_wrong_type_is_noticed_before_anything_moves(server: Valkey) -> No
     await server.run(("SET", RAW.poison_key.at().name(server.layout), "x"), str)
     for settle in (
         worker.finish(server, taken), worker.hand_over(server, [(taken.items[0], b"r")], DONE.at()),
-        worker.finish_and_take(server, taken.items, 1, now=NOW), worker.fail(server, taken.items[0], error="x", now=NOW),
-        worker.bury(server, taken, error="x", now=NOW), worker.recover(server, now=NOW),
+        worker.finish_and_take(server, taken.items, 1, now=NOW), worker.bury(server, taken, error="x", now=NOW),
+        worker.fail(server, taken.items[0], error="x", now=NOW), worker.recover(server, now=NOW),
     ):
         with pytest.raises(Exception, match="WRONGTYPE"):
             await settle

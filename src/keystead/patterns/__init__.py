@@ -12,7 +12,7 @@ from keystead.patterns.counters import Counted, Counter, MonthlyCounter
 from keystead.patterns.daily import CANONICAL, DailyFamily, Day, Late, LateCount
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
-from keystead.patterns.delayed import AdoptedMembers, DelayedSet, IfWaiting, MovedDue, MoveStop
+from keystead.patterns.delayed import DelayedSet, IfWaiting, MovedDue, MoveStop
 from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
 from keystead.patterns.facts import PatternFacts
 from keystead.patterns.fairqueue import FairQueue
@@ -44,7 +44,6 @@ from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenIte
 from keystead.patterns.worklist_worker import Failed, Finished, Recovered, Worker
 
 __all__ = [
-    "AdoptedMembers",
     "BlacklistReason",
     "Blacklisted",
     "Breaker",

@@ -11,20 +11,35 @@ from typing import Any, Generic, TypeVar, Unpack
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Reply, SetKey, SortedSetKey, SortedSetRef, Value
+from keystead.keys import (
+    AtMost,
+    FlagKey,
+    Keyspace,
+    ListKey,
+    ListRef,
+    MapKey,
+    Reply,
+    SetKey,
+    Sliding,
+    SortedSetKey,
+    SortedSetRef,
+    Value,
+)
 from keystead.keys.codecs import Of
-from keystead.patterns.delayed_worker import DelayedWorker, DueItems, due_items
+from keystead.patterns.delayed_worker import BURY, DelayedWorker, DueItems, due_items, obituaries
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.worklist import ALIVE_SECONDS, purgatory_name
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec
+from keystead.patterns.worklist import ALIVE_SECONDS, POISON_SECONDS, TRIES, purgatory_name
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, count_spoiled
 from keystead.patterns.worklist_liveness import Liveness
+from keystead.patterns.worklist_worker import Recovered, Rules
 
 T = TypeVar("T")
 
 CLAIM = Script("keystead.patterns", "scripts/delayed/claim.lua")
 MOVE_DUE = Script("keystead.patterns", "scripts/delayed/move_due.lua")
 ADOPT = Script("keystead.patterns", "scripts/delayed/adopt.lua")
+REPLAY = Script("keystead.patterns", "scripts/delayed/replay.lua")
 
 
 class IfWaiting(Enum):
@@ -52,35 +67,32 @@ class MovedDue:
     stop: MoveStop
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptedMembers:
-    """How many workers were dead, and how many of their members wait again."""
-
-    workers: int
-    members: int
-
-
 class DelayedSet(Generic[T]):
     """Members by the time they are due; a worker takes due ones into its purgatory and settles exactly those.
 
     Declares, from the set's name and that of the purgatory (``{set}_purgatory`` unless given): the set, ``{purgatory}``
-    of the default worker, ``{purgatory}:{worker}`` and its ``:alive`` for named ones, ``{set}:workers`` and
-    ``{set}:dead``. A member waits at most once. A pattern with variables is used through ``at``.
+    of the default worker, ``{purgatory}:{worker}`` and its ``:alive`` for named ones, ``{set}:workers``,
+    ``{set}:poison`` (crashes by member) and ``{set}:dead``. A member waits at most once. A pattern with variables is
+    used through ``at``.
+
+    ``tries``: a member that its worker died with so often becomes a dead letter. ``most_dead`` bounds the dead letters
+    by dropping the oldest; 0 keeps all.
     """
 
     def __init__(
         self, keyspace: Keyspace, pattern: str, of: Of[T], *, member: str, score: str = "unix time when it is due",
-        purgatory: str = "", alive_seconds: float = ALIVE_SECONDS, **facts: Unpack[PatternFacts],
+        purgatory: str = "", tries: int = TRIES, alive_seconds: float = ALIVE_SECONDS,
+        poison_seconds: float = POISON_SECONDS, most_dead: int = 0, **facts: Unpack[PatternFacts],
     ) -> None:
         shelter = purgatory or purgatory_name(pattern)
-        self._alive_seconds = alive_seconds
+        self._rules = Rules(tries, poison_seconds, alive_seconds, most_dead)
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
-            **told(facts, "given up with the error, newest right", scripts=_scripts("bury")),
+            **told(facts, "given up with the error, newest right", scripts=_scripts("bury", "recover", "adopt", "replay")),
         )
         self.due_key: SortedSetKey[T] = SortedSetKey(
             keyspace, pattern, of, member=member, score=score,
-            **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt"), dead=self.dead_key),
+            **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt", "replay"), dead=self.dead_key),
         )
         held = _scripts("take", "finish", "reschedule")
         self.purgatory_key: SortedSetKey[T] = SortedSetKey(
@@ -98,6 +110,11 @@ class DelayedSet(Generic[T]):
         self.workers_key: SetKey[str] = SetKey(
             keyspace, f"{pattern}:workers", str, member="a worker's name",
             **told(facts, "workers that may hold members", scripts=presence, personal=False),
+        )
+        self.poison_key: MapKey[int] = MapKey(
+            keyspace, f"{pattern}:poison", int, fields=("{sha1}", "crashed:{sha1}"),
+            **told(facts, "crashes by the SHA-1 of a member", scripts=_scripts("take", "finish", "recover", "adopt"),
+                   ttl=Sliding(poison_seconds, reads=False), personal=False),
         )
         self._arguments: Mapping[str, str] | None = None if self.due_key.template.names else {}
 
@@ -158,34 +175,43 @@ class DelayedSet(Generic[T]):
 
     def worker(self, name: str = "") -> DelayedWorker[T]:
         """A worker by name, or the default worker: a single runner with the documented purgatory, never adopted."""
-        arguments, alive_ms = self.arguments, round(self._alive_seconds * 1000)
+        arguments, rules = self.arguments, self._rules
+        poison = self.poison_key.at(**arguments)
         if not name:
-            return DelayedWorker("", self.due, self.purgatory_key.at(**arguments), self.dead, None, alive_ms)
+            return DelayedWorker("", self.due, self.purgatory_key.at(**arguments), poison, self.dead, None, rules)
         named = {**arguments, "worker": name}
         purgatory = self.worker_key.at(**named)
         mark, workers = self.alive_key.at(**named), self.workers_key.at(**arguments)
-        liveness = Liveness(name, purgatory, mark, workers, self._alive_seconds)
-        return DelayedWorker(name, self.due, purgatory, self.dead, liveness, alive_ms)
+        liveness = Liveness(name, purgatory, mark, workers, rules.alive_seconds)
+        return DelayedWorker(name, self.due, purgatory, poison, self.dead, liveness, rules)
 
-    def adopt(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[AdoptedMembers]:
+    def adopt(self, on: ScriptRunner, *, now: float, not_before: float = 0.0) -> Awaitable[Recovered]:
         """Let what dead workers hold wait again, due at its old time or ``not_before``, whichever is later.
 
-        A member that was scheduled again meanwhile keeps the earlier of both times. One atomic step.
+        A member that was scheduled again meanwhile keeps the earlier of both times; one that crashed too often becomes
+        a dead letter. One atomic step. With 3,000 members it ends; more dead workers come with the next call.
         """
         arguments = self.arguments
         names = (
             *around(self.worker_key, "worker", arguments, on.layout),
             *around(self.alive_key, "worker", arguments, on.layout),
         )
-        return ADOPT(on, keys=[self.due, self.workers_key.at(**arguments)], args=(*names, float(not_before)),
-                     decode=lambda reply: AdoptedMembers(*reply))
+        return ADOPT(
+            on, keys=[self.due, self.workers_key.at(**arguments), self.poison_key.at(**arguments), self.dead],
+            args=(*names, float(not_before), *self._rules.of_crashes(now)),
+            decode=lambda reply: Recovered(reply[1], reply[2], reply[0]),
+        )
 
     def claim(self, on: ScriptRunner, most: int, *, now: float, again_at: float) -> Awaitable[DueItems[T]]:
         """Return due members and put them off to ``again_at`` in one step, without a purgatory.
 
-        Whoever is done with one cancels it; otherwise it is due again then.
+        Whoever is done with one cancels it; otherwise it is due again then. What does not decode becomes a dead letter
+        (over a connection) or is named in ``spoiled`` and comes again (in a pipeline).
         """
-        return CLAIM(on, keys=[self.due], args=(now, float(again_at), most), decode=self._claimed)
+        claiming: Awaitable[DueItems[T]] = CLAIM(
+            on, keys=[self.due], args=(now, float(again_at), most), decode=self._claimed
+        )
+        return claiming if isinstance(on, Pipeline) else self._without_spoiled(on, claiming, now)
 
     def move_due(
         self, on: ScriptRunner, to: ListRef[Any], most: int, *, now: float, limit: int | None = None
@@ -195,6 +221,26 @@ class DelayedSet(Generic[T]):
             on, keys=[self.due, to], args=(now, most, -1 if limit is None else limit),
             decode=lambda reply: MovedDue(reply[1], MoveStop(reply[0].decode())),
         )
+
+    # -- the dead ---------------------------------------------------------------------------------------------------
+
+    def dead_letters(self, on: Valkey | Pipeline, first: int = 0, last: int = -1) -> Awaitable[list[DeadLetter]]:
+        """Dead letters by place, oldest first."""
+        return self.dead.range(on, first, last)
+
+    def replay(self, on: ScriptRunner, most: int, *, at: float) -> Awaitable[int]:
+        """Let up to ``most`` of the oldest dead letters wait again, due at ``at``; says how many."""
+        return REPLAY(on, keys=[self.dead, self.due], args=(most, float(at)))
+
+    async def _without_spoiled(
+        self, on: ScriptRunner, claiming: Awaitable[DueItems[T]], now: float
+    ) -> DueItems[T]:
+        claimed = await claiming
+        if claimed.spoiled:
+            count_spoiled(self.due_key, claimed.spoiled)
+            await BURY(on, keys=[self.due, self.dead, self.poison_key.at(**self.arguments)],
+                       args=(self._rules.most_dead, *obituaries(claimed.spoiled, "", now)))
+        return claimed
 
     def _encoded(self, member: T) -> bytes:
         return self.due_key.codec.encode(member)

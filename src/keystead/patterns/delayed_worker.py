@@ -10,9 +10,10 @@ import msgspec
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import Codec, ListRef, Reply, SortedSetRef, Undecodable
+from keystead.keys import Codec, ListRef, MapRef, Reply, SortedSetRef, Undecodable
 from keystead.patterns.worklist_items import DeadLetter, Spoiled, count_spoiled, facts_of
 from keystead.patterns.worklist_liveness import Liveness
+from keystead.patterns.worklist_worker import Recovered, Rules
 
 T = TypeVar("T")
 
@@ -72,61 +73,67 @@ class DelayedWorker(Generic[T]):
     """
 
     def __init__(
-        self, name: str, due: SortedSetRef[T], purgatory: SortedSetRef[T], dead: ListRef[DeadLetter],
-        liveness: Liveness | None, alive_ms: int,
+        self, name: str, due: SortedSetRef[T], purgatory: SortedSetRef[T], poison: MapRef[int],
+        dead: ListRef[DeadLetter], liveness: Liveness | None, rules: Rules,
     ) -> None:
         self.name = name
-        self.due, self.purgatory, self.dead = due, purgatory, dead
+        self.due, self.purgatory, self.poison, self.dead = due, purgatory, poison, dead
         self._liveness = liveness
-        self._alive_ms = alive_ms
-        self._places = (due, purgatory, *((liveness.mark, liveness.workers) if liveness else ()))
+        self._rules = rules
+        self._places = (due, purgatory, poison, *((liveness.mark, liveness.workers) if liveness else ()))
 
     def take(
         self, on: ScriptRunner, most: int, *, now: float, leftovers_first: bool = True
     ) -> Awaitable[DueItems[T]]:
         """Move up to ``most`` members due by ``now`` into purgatory, scores kept, and return them; or its leftovers.
 
-        One atomic step, which also counts as a sign of life: each member goes to exactly one worker. A lost reply is
-        asked for again, except with ``leftovers_first=False``, which is for taking more while holding some.
+        One atomic step, which also counts as a sign of life: each member goes to exactly one worker. A member whose
+        last try this is after crashes comes alone. A lost reply is asked for again, except with
+        ``leftovers_first=False``, which is for taking more while holding some.
         """
         script = TAKE if leftovers_first else TAKE_MORE
         taking: Awaitable[DueItems[T]] = script(
-            on, keys=self._places, args=(now, most, self.name, self._alive_ms), decode=self._taken
+            on, keys=self._places, args=(now, most, self.name, self._rules.alive_ms), decode=self._taken
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 
     def finish(self, on: ScriptRunner, items: Iterable[DueItem[T]]) -> Awaitable[Settled[T]]:
         """Remove exactly these from purgatory, in one step; also inside a caller's transaction with the result."""
         given = tuple(items)
-        return FINISH(on, keys=(self.purgatory,), args=[item.raw for item in given],
+        return FINISH(on, keys=(self.purgatory, self.poison), args=[item.raw for item in given],
                       decode=lambda missing: _settled(given, missing))
 
     def reschedule(self, on: ScriptRunner, items: Sequence[tuple[DueItem[T], float]]) -> Awaitable[Settled[T]]:
-        """Return members from purgatory to the waiting ones, each due at its new time; in one step."""
+        """Return members from purgatory to the waiting ones, each due at its new time; in one step.
+
+        They did not kill their worker, so crashes of before are forgotten.
+        """
         given = tuple(item for item, _ in items)
         pairs = [part for item, at in items for part in (repr(float(at)), item.raw)]
-        return RESCHEDULE(on, keys=(self.purgatory, self.due), args=pairs,
+        return RESCHEDULE(on, keys=(self.purgatory, self.due, self.poison), args=pairs,
                           decode=lambda missing: _settled(given, missing))
 
     def bury(
         self, on: ScriptRunner, items: Iterable[DueItem[T] | Spoiled], *, error: str, now: float
     ) -> Awaitable[int]:
         """Move members to the dead letters; says how many were ours. Spoiled ones add their own reason."""
-        pairs: list[bytes | str] = []
-        for item in items:
-            pairs += (item.raw, facts_of(item.reason if isinstance(item, Spoiled) else error, now))
-        return BURY(on, keys=(self.purgatory, self.dead), args=pairs)
+        return BURY(on, keys=(self.purgatory, self.dead, self.poison),
+                    args=(self._rules.most_dead, *obituaries(items, error, now)))
 
     def held(self, on: Valkey | Pipeline, first: int = 0, last: int = -1) -> Awaitable[list[tuple[T, float]]]:
         """What lies in purgatory, by rank."""
         return self.purgatory.range(on, first, last)
 
-    def recover(self, on: ScriptRunner, *, not_before: float = 0.0) -> Awaitable[int]:
-        """Return what an earlier worker of this name left to the waiting members; says how many.
+    def recover(self, on: ScriptRunner, *, now: float, not_before: float = 0.0) -> Awaitable[Recovered]:
+        """Return what an earlier worker of this name left to the waiting members.
 
-        ``not_before`` puts them off, so that a member that kills its worker does not do so without pause.
+        It counts as a crash of each; one that crashed too often becomes a dead letter. ``not_before`` puts the others
+        off, so that a member that kills its worker does not do so without pause.
         """
-        return RECOVER(on, keys=(self.purgatory, self.due), args=(float(not_before),))
+        return RECOVER(
+            on, keys=(self.purgatory, self.due, self.poison, self.dead),
+            args=(float(not_before), *self._rules.of_crashes(now)), decode=lambda reply: Recovered(*reply),
+        )
 
     def beat(self, on: Valkey | Pipeline) -> Awaitable[None]:
         """A sign of life: until it expires, nobody adopts what this worker holds."""
@@ -157,6 +164,14 @@ class DelayedWorker(Generic[T]):
             count_spoiled(self.due.declaration, taken.spoiled)
             await self.bury(on, taken.spoiled, error="", now=now)
         return taken
+
+
+def obituaries(items: Iterable[DueItem[T] | Spoiled], error: str, now: float) -> list[bytes | str]:
+    """What scripts are told of members that die: each, then its facts. Spoiled ones say themselves why."""
+    return [
+        part for item in items
+        for part in (item.raw, facts_of(item.reason if isinstance(item, Spoiled) else error, now))
+    ]
 
 
 def due_items(codec: Codec[T], pairs: Sequence[bytes]) -> tuple[list[DueItem[T]], tuple[Spoiled, ...]]:

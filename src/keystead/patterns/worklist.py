@@ -13,7 +13,7 @@ from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, MapKey, S
 from keystead.keys.codecs import Of
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, facts_of
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec
 from keystead.patterns.worklist_liveness import Liveness
 from keystead.patterns.worklist_worker import Recovered, Rules, Worker
 
@@ -147,14 +147,14 @@ class WorkList(Generic[T]):
         A worker is dead when its sign of life has expired. Items that crashed too often become dead letters. One
         atomic step; any number may try at once. With 5,000 items it ends; more dead workers come with the next call.
         """
-        rules, arguments = self._rules, self.arguments
+        arguments = self.arguments
         names = (
             *around(self.worker_key, "worker", arguments, on.layout),
             *around(self.alive_key, "worker", arguments, on.layout),
         )
         return ADOPT(
             on, keys=[self.queue, self.workers_key.at(**arguments), self.poison_key.at(**arguments), self.dead],
-            args=(*names, rules.tries, rules.poison_ms, facts_of("its worker died with it", now), rules.most_dead),
+            args=(*names, *self._rules.of_crashes(now)),
             decode=lambda reply: Recovered(reply[1], reply[2], reply[0]),
         )
 

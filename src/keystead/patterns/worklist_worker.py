@@ -71,6 +71,10 @@ class Rules:
     def alive_ms(self) -> int:
         return round(self.alive_seconds * 1000)
 
+    def of_crashes(self, now: float) -> tuple[int, int, str, int]:
+        """What scripts are told that count a crash against what a dead worker held."""
+        return self.tries, self.poison_ms, facts_of("its worker died with it", now), self.most_dead
+
 
 class Worker(Generic[T]):
     """Takes and finishes. Give each task that works by itself a worker of its own name.
@@ -248,11 +252,9 @@ class Worker(Generic[T]):
         It counts as a crash of each of those items; one that crashed too often becomes a dead letter. The others keep
         their order and come one at a time until finished, so that one bad item does not condemn its neighbours.
         """
-        rules = self._rules
         return RECOVER(
-            on, keys=(self.purgatory, self.queue, self.poison, self.dead),
-            args=(rules.tries, rules.poison_ms, facts_of("its worker died with it", now), rules.most_dead),
-            decode=lambda reply: Recovered(reply[0], reply[1]),
+            on, keys=(self.purgatory, self.queue, self.poison, self.dead), args=self._rules.of_crashes(now),
+            decode=lambda reply: Recovered(*reply),
         )
 
     def beat(self, on: Valkey | Pipeline) -> Awaitable[None]:
