@@ -88,11 +88,13 @@ class DelayedSet(Generic[T]):
         self._rules = Rules(tries, poison_seconds, alive_seconds, most_dead)
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
-            **told(facts, "given up with the error, newest right", scripts=_scripts("bury", "recover", "adopt", "replay")),
+            **told(facts, "given up with the error, newest right",
+                   scripts=_scripts("bury", "recover", "adopt", "replay")),
         )
         self.due_key: SortedSetKey[T] = SortedSetKey(
             keyspace, pattern, of, member=member, score=score,
-            **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt", "replay"), dead=self.dead_key),
+            **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt", "replay"),
+                   dead=self.dead_key),
         )
         held = _scripts("take", "finish", "reschedule")
         self.purgatory_key: SortedSetKey[T] = SortedSetKey(
