@@ -20,10 +20,19 @@ class Home(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A promise about one figure: so many times as good as a peer, or (without a peer) on the right side of a limit."""
+    """A promise about one figure: so many times as good as a peer, or (without a peer) on the right side of a limit.
+
+    With ``best_of`` the rival is the best of those peers, and ``peer`` is what they are called together.
+    """
 
     value: float
     peer: str | None = None
+    best_of: tuple[str, ...] = ()
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The contestants that this bar looks at; none for a limit."""
+        return self.best_of or ((self.peer,) if self.peer is not None else ())
 
     def describe(self, *, lower_is_better: bool) -> str:
         if self.peer is None:
@@ -56,11 +65,17 @@ class Contestant:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of work that all its contestants do, and the figures that come out of it."""
+    """One kind of work that all its contestants do, and the figures that come out of it.
+
+    ``most_rounds`` is for work that takes long and hardly varies. A contestant that gives no answer within
+    ``patience_seconds`` counts as failed.
+    """
 
     name: str
     figures: tuple[Figure, ...]
     contestants: tuple[Contestant, ...]
+    most_rounds: int | None = None
+    patience_seconds: float = 90.0
 
 
 @dataclass(frozen=True, slots=True)

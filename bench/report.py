@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from rich.console import Console
@@ -76,7 +77,8 @@ def _calmness(played: Played) -> list[str]:
     stolen, others = (max(getattr(one.disturbance, name) for one in kept) for name in ("stolen", "others"))
     lines = [f"medians of the calmer rounds; in those at most {stolen:.1%} of processor time was stolen by the host, "
              f"{others:.1%} used by other programs"]
-    rounds = list(zip(*filter(None, played.rounds.values()), strict=True))
+    none: Round = {}
+    rounds = list(zip_longest(*filter(None, played.rounds.values()), fillvalue=none))
     if len(rounds) > 1:
         worst = (max((one.disturbance.stolen for measured in cases for one in measured.values()), default=0.0)
                  for cases in rounds)

@@ -86,12 +86,13 @@ def _row(name: str, figure: Figure, bar: Bar | None, ours: float | None, peers: 
 
 
 def _rival(figure: Figure, bar: Bar | None, peers: Mapping[str, float]) -> float | None:
-    """What ours is compared with: the peer that the bar names, its limit, or else the best peer there is."""
-    if bar is not None:
-        return peers.get(bar.peer) if bar.peer is not None else bar.value
-    if not peers:
+    """What ours is compared with: the best peer that the bar names, its limit, or else the best peer there is."""
+    if bar is not None and not bar.rivals:
+        return bar.value
+    found = [value for name, value in peers.items() if bar is None or name in bar.rivals]
+    if not found:
         return None
-    return min(peers.values()) if figure.lower_is_better else max(peers.values())
+    return min(found) if figure.lower_is_better else max(found)
 
 
 def _ratio(ours: float | None, rival: float | None, lower_is_better: bool) -> float | None:

@@ -11,8 +11,6 @@ from bench.plan import Case, Contestant, Suite
 from bench.results import Measurement, Round
 from bench.stage import Stage
 
-PATIENCE_SECONDS = 90.0
-
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -53,7 +51,7 @@ def play(suite: Suite, pace: Pace, tell: Callable[[str], None]) -> Played:
     with suite.stage() as stage:
         for number in range(total):
             for case in suite.cases:
-                if not case.contestants:
+                if not case.contestants or (case.most_rounds is not None and number >= case.most_rounds):
                     continue
                 wait_until_calm(pace.calm_wait_seconds)
                 label = f"{suite.name} {number + 1}/{total} · {case.name}"
@@ -61,7 +59,7 @@ def play(suite: Suite, pace: Pace, tell: Callable[[str], None]) -> Played:
     return played
 
 
-def measure(contestant: Contestant, stage: Stage, pace: Pace) -> Measurement:
+def measure(contestant: Contestant, stage: Stage, pace: Pace, patience_seconds: float) -> Measurement:
     """Clear the stage, run the contestant to its end, and take its answer."""
     stage.clear()
     command = [
@@ -70,9 +68,9 @@ def measure(contestant: Contestant, stage: Stage, pace: Pace) -> Measurement:
     ]
     watch = Watch(stage)
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=patience_seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise Failed(f"no answer within {PATIENCE_SECONDS:.0f} s") from None
+        raise Failed(f"no answer within {patience_seconds:.0f} s") from None
     disturbance = watch.read()
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
@@ -88,7 +86,7 @@ def _round(case: Case, number: int, stage: Stage, pace: Pace, label: str, tell: 
     for contestant in case.contestants[first:] + case.contestants[:first]:
         tell(f"{label} · {contestant.name}")
         try:
-            measured[contestant.name] = measure(contestant, stage, pace)
+            measured[contestant.name] = measure(contestant, stage, pace, case.patience_seconds)
         except Failed as problem:
             failures.append(f"{case.name}, {contestant.name}: {problem}")
     return measured

@@ -105,6 +105,24 @@ def test_figure_without_a_bar_is_compared_with_the_best_peer_and_holds_nothing()
     assert (row.ratio, row.bar, row.holds) == (2.0, None, None)
 
 
+def test_bar_against_the_best_of_some_peers_leaves_the_others_aside() -> None:
+    rounds = [round_of(keystead=90.0, unsafe=30.0, slow=5.0, safe=10.0)]
+
+    first, second = rows(case_of(Bar(10, "the safe ones", ("slow", "safe")), Bar(2, "unsafe")), rounds)
+
+    assert (first.case, first.ratio, first.bar, first.holds) == (
+        "GET, against the safe ones", 9.0, "≥ 10x the safe ones", False)
+    assert (second.ratio, second.holds) == (3.0, True)
+
+
+def test_bar_against_the_best_of_some_is_judged_by_those_that_were_measured() -> None:
+    [row] = rows(case_of(Bar(10, "the safe ones", ("slow", "safe"))), [round_of(keystead=90.0, slow=5.0)])
+    [none] = rows(case_of(Bar(10, "the safe ones", ("slow", "safe"))), [round_of(keystead=90.0, unsafe=5.0)])
+
+    assert (row.ratio, row.holds) == (18.0, True)
+    assert (none.ratio, none.holds) == (None, None)
+
+
 def test_medians_come_from_the_calmest_three_of_five_rounds() -> None:
     stolen_and_rate = [(0.5, 1.0), (0.0, 100.0), (0.01, 110.0), (0.4, 2.0), (0.02, 90.0)]
     rounds = [round_of(stolen, keystead=rate, **{"redis-py": 10.0}) for stolen, rate in stolen_and_rate]
@@ -145,7 +163,7 @@ def test_every_bar_names_a_contestant_and_every_case_has_ours(name: str) -> None
     assert suite.name == name
     for case in suite.cases:
         taking_part = {contestant.name for contestant in case.contestants}
-        named = {bar.peer for figure in case.figures for bar in figure.bars if bar.peer is not None}
+        named = {name for figure in case.figures for bar in figure.bars for name in bar.rivals}
         assert OURS in taking_part
         assert named <= taking_part
 
