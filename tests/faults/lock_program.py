@@ -15,13 +15,13 @@ from keystead.patterns.lock_leased import LeasedLock
 
 ROOM = Keyspace("tests.faults", tag="faults")
 FACTS = {"writers": ("tests",), "readers": ("tests",)}
-LEASE_SECONDS = 1.0
+LEASE_SECONDS = 3.0
 LOCK = LeasedLock(ROOM, "vault:lock", lease_seconds=LEASE_SECONDS, fence="vault:fence", purpose="one writer", **FACTS)
-STEADY = LeasedLock(ROOM, "vault:steady:lock", lease_seconds=5.0, purpose="one at a time, for longer", **FACTS)
+STEADY = LeasedLock(ROOM, "vault:steady:lock", lease_seconds=20.0, purpose="one at a time, for longer", **FACTS)
 REPLICATED = LeasedLock(ROOM, "vault:kept:lock", lease_seconds=60.0, fence="vault:kept:fence", purpose="one at a time",
                         **FACTS)
-LEADER = Leader(ROOM, "vault:leader", epoch="vault:epoch", lease_seconds=LEASE_SECONDS, renew_seconds=0.2,
-                margin_seconds=0.3, purpose="one leader", **FACTS)
+LEADER = Leader(ROOM, "vault:leader", epoch="vault:epoch", lease_seconds=LEASE_SECONDS, renew_seconds=0.3,
+                margin_seconds=1.0, purpose="one leader", **FACTS)
 ENTRIES = ListKey(ROOM, "vault:entries", str, purpose="number of the writer, in the order written", **FACTS)
 CLAIMS = ListKey(ROOM, "vault:claims", str, purpose="what a leader wrote when it believed in itself", **FACTS)
 
@@ -62,7 +62,7 @@ async def write(url: str) -> None:
             while True:
                 await ENTRIES.at().push_right(LOCK.at().fenced(valkey, lease), f"{lease.fence:06}")
                 written += 1
-                if written % 20 == 0:
+                if written % 5 == 0:
                     await LOCK.at().renew(valkey, lease)
                 await asyncio.sleep(0.001)
         except LockLost:

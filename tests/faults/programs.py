@@ -29,7 +29,7 @@ class Program:
     def words(self, word: str) -> list[list[str]]:
         return [said for said in self.said if said[0] == word]
 
-    async def hears(self, word: str, times: int = 1, seconds: float = 20.0) -> list[str]:
+    async def hears(self, word: str, times: int = 1, seconds: float = 60.0) -> list[str]:
         """The ``times``-th line that begins with ``word``."""
         async with asyncio.timeout(seconds), self._heard:
             await self._heard.wait_for(lambda: len(self.words(word)) >= times)

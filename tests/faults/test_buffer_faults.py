@@ -20,7 +20,7 @@ async def start(url: str, path: Path) -> Process:
         sys.executable, "-m", "tests.faults.buffer_writer", url, str(path), cwd=PROJECT, stdout=PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process
 
@@ -32,7 +32,7 @@ async def test_killed_writers_store_every_row_exactly_once(
     sql = opened(str(path))
     writers = [await start(valkey_server.url, path) for _ in range(2)]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             for kills in range(4):
                 await ROWS.push(valkey, *range(total, total + 300))
                 total += 300

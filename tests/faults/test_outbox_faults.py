@@ -22,7 +22,7 @@ async def start(url: str, most: int) -> Process:
         sys.executable, "-m", "tests.faults.outbox_relay", url, str(most), cwd=PROJECT, stdout=PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process
 
@@ -32,7 +32,7 @@ async def relays_are_killed(valkey: Valkey, url: str, kills: int) -> None:
     rng, total = random.Random(5), 0
     relays = [await start(url, 7), await start(url, 20)]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             for number in range(kills):
                 for _ in range(20):
                     await OUT.add(valkey, *(Job(str(each)) for each in range(total, total + 10)))

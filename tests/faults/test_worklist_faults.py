@@ -26,7 +26,7 @@ async def start(url: str, name: str, batch: int, *more: str) -> Process:
         sys.executable, "-m", "tests.faults.worklist_worker", url, name, str(batch), *more, cwd=PROJECT, stdout=PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process
 
@@ -46,7 +46,7 @@ async def test_killed_workers_lose_nothing_and_finish_nothing_twice(
     rng, total, kills = random.Random(7), 0, 0
     workers = [await start(valkey_server.url, f"w{number}", rng.choice((1, 10, 50))) for number in range(3)]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while kills < 6:
                 await NUMBERS.push(valkey, *range(total, total + 300))
                 total += 300
@@ -75,7 +75,7 @@ async def test_single_worker_that_returns_under_its_name_keeps_the_order(
     await NUMBERS.push(valkey, *range(total))
     worker = await start(valkey_server.url, "only", 20)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             for kills in range(1, 5):
                 while await DONE.at().length(valkey) < kills * total // 6:
                     await asyncio.sleep(rng.uniform(0.0, 0.005))
@@ -96,7 +96,7 @@ async def test_item_that_kills_every_worker_dies_and_all_others_are_done(
     deaths = 0
     worker = await start(valkey_server.url, "w", 20, "careful")
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while await DONE.at().length(valkey) < 60:
                 await asyncio.sleep(0.01)
                 if worker.returncode is not None:
@@ -120,7 +120,7 @@ async def test_stopped_process_that_wakes_late_finishes_nothing_twice(
     await NUMBERS.push(valkey, *range(total))
     frozen = await start(valkey_server.url, "frozen", 50)
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while await DONE.at().length(valkey) < 60:
                 await asyncio.sleep(0.002)
             frozen.send_signal(signal.SIGSTOP)
@@ -130,7 +130,7 @@ async def test_stopped_process_that_wakes_late_finishes_nothing_twice(
                 while await DONE.at().length(valkey) < total:
                     await asyncio.sleep(0.01)
                 frozen.send_signal(signal.SIGCONT)
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(1.0)
             finally:
                 await kill(other)
     finally:
@@ -205,7 +205,7 @@ async def test_connections_cut_at_any_moment_lose_and_double_nothing(valkey: Val
 
     cutting = asyncio.create_task(cut())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while lost < 5 or await DONE.at().length(valkey) < total:
                 if not await NUMBERS.length(valkey) and lost < 5:
                     await NUMBERS.push(valkey, *range(total, total + 100))
@@ -239,7 +239,7 @@ async def test_killed_workers_of_a_cluster_lose_nothing(cluster: Valkey, valkey_
     await NUMBERS.push(cluster, *range(total))
     workers = [await start(valkey_cluster.url, f"w{number}", 20) for number in range(2)]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             for kills in range(2):
                 while await DONE.at().length(cluster) < (kills + 1) * total // 4:
                     await asyncio.sleep(0.01)
@@ -275,7 +275,7 @@ async def test_moves_that_a_replica_has_survive_the_loss_of_the_primary(cluster:
     primary.kill()
     try:
         replica.call("CLUSTER", "FAILOVER", "TAKEOVER")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while await DONE.at().length(cluster) < 100:
                 with contextlib.suppress(AnswerLost, ServerAway):
                     some = await worker.take(cluster, 10, now=1.0)

@@ -10,8 +10,8 @@ from keystead.keys import Keyspace, ListKey
 from keystead.patterns.worklist import WorkList
 
 SPACE = Keyspace("faults", tag="f")
-NUMBERS = WorkList(SPACE, "numbers", int, purpose="a test", alive_seconds=0.5, tries=1000)
-CAREFUL = WorkList(SPACE, "careful", int, purpose="a test", alive_seconds=0.5)
+NUMBERS = WorkList(SPACE, "numbers", int, purpose="a test", alive_seconds=3.0, tries=1000)
+CAREFUL = WorkList(SPACE, "careful", int, purpose="a test", alive_seconds=3.0)
 DONE = ListKey(SPACE, "done", bytes, purpose="what was handed over")
 STARTED = ListKey(SPACE, "started", bytes, purpose="every try")
 
