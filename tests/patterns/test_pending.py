@@ -175,6 +175,41 @@ async def test_undecodable_record_is_told_and_never_dropped_silently(server: Val
     assert "SM1" in str(popped.broken[0].error)
 
 
+@pytest.mark.parametrize("read", ["take_stale", "due", "pop"])
+async def test_what_others_put_there_stops_nobody(server: Valkey, read: str) -> None:
+    """Counts that are no numbers, members that can be none: told as broken, and the good one behind them comes."""
+    index = PENDING.index.name(server.layout)
+    for place, member in enumerate((b"x:y", b"", b"\xff", b"bad")):
+        await server.zadd(index, {member: place})
+        head, tail = PENDING._record_name(server)
+        fields = {"uid": "u", "num_failures": "x" if member == b"bad" else "0", "num_changes": ""}
+        await server.hset(head.encode() + member + tail.encode(), mapping=fields)
+    await PENDING.open(server, "good", Sms("g"), 9)
+    limits = {"now": 10.0, "again_at": 20.0} if read == "take_stale" else {"until": 10.0}
+    entries = await getattr(PENDING, read)(server, 10, **limits)
+    assert [entry.member for entry in entries] == ["good"]
+    assert [(each.member, each.score) for each in entries.broken] == [("x:y", 0), ("", 1), ("\\xff", 2), ("bad", 3)]
+    assert all(isinstance(each.error, Corrupt) for each in entries.broken)
+
+
+async def test_many_broken_pairs_are_repaired_in_bounded_steps(server: Valkey) -> None:
+    index = PENDING.index.name(server.layout)
+    await server.zadd(index, {f"m{number}": 1 for number in range(2500)})
+    await PENDING.open(server, "good", Sms("g"), 2)
+    steps = [await PENDING.take_stale(server, 5, now=3, again_at=9) for _ in range(3)]
+    assert [(step.repaired, len(step)) for step in steps] == [(1000, 0), (1000, 0), (500, 1)]
+
+
+async def test_change_of_a_record_without_a_number_changes_nothing(server: Valkey) -> None:
+    await PENDING.open(server, "a", Sms("u"), 1)
+    record = PENDING.record("a").name(server.layout)
+    await server.hset(record, "num_changes", "x")
+    before = await server.hgetall(record)
+    with pytest.raises(Exception, match="not an integer"):
+        await PENDING.update(server, "a", None, status="sent", score=5)
+    assert await server.hgetall(record) == before
+
+
 async def test_due_then_remove_with_a_job_leaves_no_gap(server: Valkey) -> None:
     """At each crash the member is either still there, or its job is on the list."""
     async for mortal in crash_points(server):

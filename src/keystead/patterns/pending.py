@@ -14,6 +14,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import (
+    KeyReference,
     Keyspace,
     ListRef,
     Pair,
@@ -61,7 +62,7 @@ class PendingEntry(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A member whose record does not decode: its fields as they are, and why."""
+    """A member that cannot be one, or whose record does not decode: its fields as they are, and why."""
 
     member: str
     score: float
@@ -73,7 +74,8 @@ class BrokenRecord:
 class PendingEntries(Generic[R]):
     """What was found, lowest score first.
 
-    ``repaired``: pairs of which a half was missing, removed. ``broken`` records do not decode.
+    ``repaired``: pairs of which a half was missing, removed; after 1,000 of them a call ends, so where some were
+    repaired and nothing was found there may be more. ``broken`` records do not decode.
     """
 
     found: list[PendingEntry[R]]
@@ -241,6 +243,15 @@ class PendingIndex(Generic[R]):
         """How many members there are."""
         return self.index.size(on)
 
+    def _member(self, raw: bytes) -> str:
+        """A member off the index; someone else may have put there what can be none."""
+        try:
+            member = raw.decode()
+            self.record(member)
+        except (UnicodeDecodeError, DeclarationError):
+            raise Undecodable(f"{raw!r} cannot be a {self._variable}") from None
+        return member
+
     def _record_name(self, on: ScriptRunner) -> tuple[str, str]:
         return around(self.record_key, self._variable, self.arguments, on.layout)
 
@@ -248,10 +259,12 @@ class PendingIndex(Generic[R]):
         found: list[PendingEntry[R]] = []
         broken: list[BrokenRecord] = []
         for raw_member, score, fields in reply[1]:
-            member = raw_member.decode(errors="backslashreplace")
+            reference: KeyReference = self.index
             try:
+                member = self._member(raw_member)
+                reference = self.record(member)
                 found.append(PendingEntry(member, float(score), self.record_key.record.decode(as_dict(fields))))
             except Undecodable as error:
-                corrupt = self.record(member).corrupt(error)
-                broken.append(BrokenRecord(member, float(score), as_dict(fields), corrupt))
+                shown = raw_member.decode(errors="backslashreplace")
+                broken.append(BrokenRecord(shown, float(score), as_dict(fields), reference.corrupt(error)))
         return PendingEntries(found, tuple(broken), reply[0])

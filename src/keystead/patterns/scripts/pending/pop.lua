@@ -6,13 +6,13 @@
 -- ARGV[3]  text   head      a member's record is this, the member, and the tail
 -- ARGV[4]  text   tail
 -- DERIVES  hash   record    from a member of the index
--- Returns  {repaired, entries}: broken pairs removed; {member, score, fields} each, lowest first
--- Cost     O(most * (fields + log(n)))    Repeat: not safe; what was returned is gone
+-- Returns  {repaired, entries}: broken pairs removed, at most 1,000; {member, score, fields} each, lowest first
+-- Cost     O((most + repaired) * (fields + log(n)))    Repeat: not safe; what was returned is gone
 -- include _pair
 local index, limit, most, head, tail = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 
 local entries, repaired = {}, 0
-while #entries < most do
+while #entries < most and repaired < 1000 do
   local lowest = redis.call('ZRANGE', index, '-inf', limit, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   local member = lowest[1]
   if not member then break end

@@ -10,23 +10,25 @@
 -- ARGV[7]  text   failures    field that counts how often it was stale; empty: none does
 -- ARGV[8]  text   called_at   field that holds when it last was; empty: none does
 -- DERIVES  hash   record      from a member of the index
--- Returns  {repaired, entries}: broken pairs removed; {member, score before, fields after this step} each, lowest first
--- Cost     O(most * (fields + log(n)))    Repeat: not safe; a repeat returns others
+-- Returns  {repaired, entries}: broken pairs removed, at most 1,000; {member, score before, fields after this step} each,
+--          lowest first
+-- Cost     O((most + repaired) * (fields + log(n)))    Repeat: not safe; a repeat returns others
 -- include _pair
 local index, now, later, most = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local head, tail, changes, failures, called_at = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
 local entries, repaired = {}, 0
-while #entries < most do
+while #entries < most and repaired < 1000 do
   local lowest = redis.call('ZRANGE', index, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   local member = lowest[1]
   if not member then break end
   local record = head .. member .. tail
   if whole(index, record, member) then
-    if called_at ~= '' then redis.call('HSET', record, called_at, now) end
-    if failures ~= '' then redis.call('HINCRBY', record, failures, 1) end
-    if changes ~= '' then redis.call('HINCRBY', record, changes, 1) end
     redis.call('ZADD', index, later, member)
+    if called_at ~= '' then redis.call('HSET', record, called_at, now) end
+    -- A count that is no number must not stop the others: the record is returned as it is, and does not decode.
+    if failures ~= '' then redis.pcall('HINCRBY', record, failures, 1) end
+    if changes ~= '' then redis.pcall('HINCRBY', record, changes, 1) end
     entries[#entries + 1] = {member, lowest[2], redis.call('HGETALL', record)}
   else
     repaired = repaired + 1

@@ -18,8 +18,8 @@ local changes, expected, score, removed = ARGV[2], ARGV[3], ARGV[4], tonumber(AR
 
 local found = guarded(index, record, member, changes, expected)
 if found ~= 1 then return found end
+if changes ~= '' then redis.call('HINCRBY', record, changes, 1) end  -- first: it fails if that is no number
 for place = 6, 5 + removed do redis.call('HDEL', record, ARGV[place]) end
 if #ARGV > 5 + removed then redis.call('HSET', record, unpack(ARGV, 6 + removed)) end
-if changes ~= '' then redis.call('HINCRBY', record, changes, 1) end
 if score ~= '' then redis.call('ZADD', index, score, member) end
 return 1
