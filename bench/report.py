@@ -14,6 +14,7 @@ from bench.results import Round, Row, calm_rounds
 from bench.runner import Pace, Played
 
 MISSING = "-"
+MOST_COLUMNS = 6  # with more peers than that, they get a table of their own, a line for each
 
 
 def write(directory: Path, suite: Suite, found: Sequence[Row], played: Played, pace: Pace) -> Path:
@@ -35,21 +36,37 @@ def write(directory: Path, suite: Suite, found: Sequence[Row], played: Played, p
 def show(console: Console, suite: Suite, found: Sequence[Row], played: Played) -> None:
     """Print the table of a suite, how calm the machine was, and what could not be measured."""
     peers = list(dict.fromkeys(name for row in found for name in row.peers))
+    beside = peers if len(peers) <= MOST_COLUMNS else []
     table = Table(title=suite.title, title_justify="left", title_style="bold")
     table.add_column("case")
     table.add_column("unit")
-    for name in (OURS, *peers, "ratio"):
+    for name in (OURS, *beside, "ratio"):
         table.add_column(name, justify="right")
     table.add_column("bar")
     table.add_column("holds")
     for row in found:
-        values = (_number(row.ours), *(_number(row.peers.get(name)) for name in peers))
+        values = (_number(row.ours), *(_number(row.peers.get(name)) for name in beside))
         table.add_row(row.case, row.unit, *values, _ratio(row.ratio), row.bar or MISSING, _verdict(row))
     console.print(table)
+    if len(peers) > MOST_COLUMNS:
+        console.print(_crowd(found, peers))
     for line in (*suite.notes, *_versions(played), *_calmness(played)):
         console.print(f"  {line}", style="dim", highlight=False)
     for failure in dict.fromkeys(played.failures):
         console.print(f"  not measured: {failure}", style="red", highlight=False, markup=False)
+
+
+def _crowd(found: Sequence[Row], peers: Sequence[str]) -> Table:
+    """Every peer and its figures; rows that differ in their bars alone share a column."""
+    columns = {row.case.partition(", against ")[0]: row for row in found if row.peers}
+    table = Table()
+    table.add_column("")
+    for name, row in columns.items():
+        table.add_column(f"{name}, {row.unit}", justify="right")
+    for who in (OURS, *peers):
+        values = (row.ours if who == OURS else row.peers.get(who) for row in columns.values())
+        table.add_row(who, *map(_number, values))
+    return table
 
 
 def _raw(measured: Round) -> dict[str, object]:

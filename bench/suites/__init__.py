@@ -4,7 +4,7 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue")
+NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs")
 
 
 def load(name: str) -> Suite:
