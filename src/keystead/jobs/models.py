@@ -35,6 +35,7 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     queued_at: float
     uid: str = ""
     attempt: int = 0  # tries that failed
+    slot: float = 0.0  # the start that was reserved for it, where its rate is limited
     options: JobOptions | None = None
 
 
@@ -92,14 +93,19 @@ class Spawned(msgspec.Struct, frozen=True):
     name: str
 
 
-class ProgressEvent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One step that a job tells of. After ``failed`` and ``succeeded`` nothing follows."""
+class ProgressEvent(msgspec.Struct, frozen=True):
+    """One step that a job tells of. After ``failed`` and ``succeeded`` nothing follows.
+
+    ``spawned`` is only there for the type of that name. ``ordinal`` counts the events of a job from 1; it is written by
+    the script that tells, and absent in events of other programs.
+    """
 
     type: Literal["queued", "started", "bounce", "progress", "spawned", "failed", "succeeded"]
     message: str
     occurred_at: float
     indicator: Indicator | None = None
-    spawned: Spawned | None = None
+    spawned: Spawned | msgspec.UnsetType = msgspec.UNSET
+    ordinal: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Task(msgspec.Struct, frozen=True):
