@@ -1,4 +1,4 @@
-"""Processes for the fault tests: one opens members, one changes them, one settles what is stale, until they are killed."""
+"""Processes for the fault tests: one opens members, one changes them, one settles what is stale, until killed."""
 
 import asyncio
 import random
@@ -19,7 +19,7 @@ class Sent(msgspec.Struct, frozen=True):
 
 
 SPACE = Keyspace("faults", tag="f")
-PENDING = PendingIndex(SPACE, "pending", record="pending:{number}", of=Sent, member="a number", score="when it is stale",
+PENDING = PendingIndex(SPACE, "pending", record="pending:{number}", of=Sent, member="a number", score="stale from",
                        failures="num_failures", purpose="a test")
 JOBS = ListKey(SPACE, "jobs", int, purpose="what followed, one for each member")
 OPENED = IntegerKey(SPACE, "opened", purpose="how many were opened")
