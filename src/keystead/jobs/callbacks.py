@@ -1,0 +1,102 @@
+"""Job callbacks: the job that something stored will be followed by, and what it is told of the outcome.
+
+A callback is a ``JobRef`` inside another record. When the outcome is known, the job is queued with its arguments and
+one more, ``data_raw``: the outcome as JSON, compressed, in letters that are safe anywhere.
+"""
+
+import base64
+import binascii
+import zlib
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, TypeVar, overload
+
+import msgspec
+
+from keystead.errors import Invalid
+from keystead.jobs.models import JobRecord, JobRef
+
+T = TypeVar("T")
+
+DATA_RAW: Final = "data_raw"
+MOST_TEXT: Final = 256 * 1024  # characters of data_raw
+MOST_BYTES: Final = 4 * 1024 * 1024  # of JSON inside; a few hundred characters can hold gigabytes
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+def encode_data(value: object) -> str:
+    """What a callback is told: url-safe base64 of gzip of JSON. The same value gives the same text."""
+    try:
+        raw = msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Invalid(f"what a callback is told must be writable as JSON: {error}") from None
+    if len(raw) > MOST_BYTES:
+        raise Invalid(f"a callback is told at most {MOST_BYTES:,} bytes of JSON, this is {len(raw):,}: tell it less")
+    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)  # without the time of day that the gzip module would add
+    text = base64.urlsafe_b64encode(packer.compress(raw) + packer.flush()).decode()
+    if len(text) > MOST_TEXT:
+        raise Invalid(f"{DATA_RAW} may have {MOST_TEXT:,} characters, this has {len(text):,}: tell it less")
+    return text
+
+
+@overload
+def decode_data(text: str) -> Any: ...
+@overload
+def decode_data(text: str, of: type[T]) -> T: ...
+def decode_data(text: str, of: Any = Any) -> Any:
+    """What ``encode_data`` was given, as a value of ``of``. Anything else is ``Invalid``, and costs bounded memory."""
+    if len(text) > MOST_TEXT:
+        raise Invalid(f"{DATA_RAW} has {len(text):,} characters, at most {MOST_TEXT:,} are read")
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        packed = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
+        raw = unpacker.decompress(packed, MOST_BYTES)
+    except (UnicodeEncodeError, binascii.Error, zlib.error):
+        raise Invalid(f"{DATA_RAW} is not url-safe base64 of gzip") from None
+    if unpacker.unconsumed_tail:
+        raise Invalid(f"{DATA_RAW} unpacks to more than {MOST_BYTES:,} bytes")
+    if not unpacker.eof or unpacker.unused_data:
+        raise Invalid(f"{DATA_RAW} is cut off, or followed by something else")
+    try:
+        return msgspec.json.decode(raw, type=of)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"{DATA_RAW} does not hold what was expected: {error}") from None
+
+
+def check_callback(callback: JobRef) -> None:
+    """Refuse a callback that already has the argument it will be given; for whoever stores one."""
+    if DATA_RAW in callback.kwargs:
+        raise Invalid(f"callback {callback.name}: {DATA_RAW} is what it is told later, so it cannot be an argument now")
+
+
+def callback_record(callback: JobRef, outcome: object, *, queued_at: float, uid: str = "") -> JobRecord:
+    """The job to queue for this outcome, best in the transaction that removes the item it was stored in."""
+    check_callback(callback)
+    return JobRecord(callback.name, {**callback.kwargs, DATA_RAW: encode_data(outcome)}, queued_at, uid)
+
+
+class AfterFailure(Enum):
+    """What a failure callback must do with the item."""
+
+    NOTHING = "the item was settled already"
+    RETRY = "put the item back"
+    ABANDON = "give the item up, and count it"
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePolicy:
+    """When a failed item is given up: after so many retries, or so long after it was first queued."""
+
+    most_retries: int = 3
+    most_seconds: float = 12 * 3600.0
+
+    def decide(self, *, retryable: bool, retries: int, first_queued_at: float, now: float) -> AfterFailure:
+        """What is to be done. ``retries``: how often it was put back so far."""
+        if not retryable:
+            return AfterFailure.NOTHING
+        if retries >= self.most_retries or now - first_queued_at > self.most_seconds:
+            return AfterFailure.ABANDON
+        return AfterFailure.RETRY
+
+
+STANDARD_POLICY: Final = FailurePolicy()
