@@ -9,12 +9,11 @@ import socket
 import time
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from keystead.clock import SystemClock
-from keystead.engine import Valkey, connect
+from keystead.engine import Valkey
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Layout
 from keystead.patterns import lock_leased, lock_leased_block
@@ -29,10 +28,10 @@ from keystead.patterns.lock_lease import (
 )
 from keystead.patterns.lock_leased import LeasedLock
 from keystead.telemetry import counts
-from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
 from .lock_room import FACTS, LEASE_SECONDS, LEASED, NUMBERED, REGISTRY, SHORT, patched
+from .machines import ServerMachine, on_both, play
 
 NOW = 1_700_000_000.25
 CLOCK = SystemClock()
@@ -389,28 +388,17 @@ class Model:
         return True
 
 
-def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
+@on_both
+@pytest.mark.parametrize("lock", [LEASED.at("x"), NUMBERED.at("x")], ids=["unnumbered", "numbered"])
+def test_lock_behaves_as_its_model(request: pytest.FixtureRequest, place: str, lock) -> None:
     """Three processes take, renew and free, twice at times, crash after any step, and let time pass."""
     who = st.integers(0, 2)
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(url))
-            for server in servers:
-                server.call("FLUSHALL")
-            self.clock, self.model = MovableClock(servers, now=NOW), Model()
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
+            self.model = Model()
             self.leases: dict[int, LockLease] = {}
-
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
 
         @rule(who=who)
         def take(self, who: int) -> None:
@@ -446,32 +434,7 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
             if self.model.holder is None:
                 self.run(lambda: self.client.delete(lock.reference.name(self.client.layout)))
 
-        def teardown(self) -> None:
-            self.runner.run(self.client.aclose())
-            self.runner.close()
-
-    return Machine
-
-
-@pytest.mark.parametrize("lock", [LEASED.at("x"), NUMBERED.at("x")], ids=["unnumbered", "numbered"])
-def test_lock_behaves_as_its_model(valkey_server, lock) -> None:
-    valkey_server.ensure_running()
-    run_state_machine_as_test(
-        machine(valkey_server.url, [valkey_server], lock),
-        settings=settings(max_examples=25, stateful_step_count=25, deadline=None,
-                          suppress_health_check=list(HealthCheck)),
-    )
-
-
-@pytest.mark.cluster
-@pytest.mark.xdist_group("cluster")
-def test_lock_behaves_as_its_model_on_the_cluster(valkey_cluster) -> None:
-    valkey_cluster.heal()
-    run_state_machine_as_test(
-        machine(valkey_cluster.url, valkey_cluster.primaries(), NUMBERED.at("x")),
-        settings=settings(max_examples=5, stateful_step_count=20, deadline=None,
-                          suppress_health_check=list(HealthCheck)),
-    )
+    play(request, place, Machine)
 
 
 # -- looking on -----------------------------------------------------------------------------------------------------

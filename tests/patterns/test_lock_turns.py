@@ -5,20 +5,17 @@ import contextlib
 import math
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import invariant, rule
 
-from keystead.engine import connect
 from keystead.keys import Layout
 from keystead.patterns import lock_leased
 from keystead.patterns.lock_lease import LockLease, new_holder
 from keystead.patterns.lock_leased import QUEUE_KEPT_SECONDS
-from keystead.testing.clock import MovableClock
 
 from .lock_room import LEASE_SECONDS, LEASED, NUMBERED, patched
+from .machines import ServerMachine, on_both, play
 
-NOW = 1_700_000_000.0
 PEOPLE = range(4)
 HANDOVER_SECONDS = 10.0
 NEAR_SECONDS = 4.0  # an end so near is brought about, since the server's own time runs on while the test does
@@ -72,30 +69,19 @@ class Model:
         return True
 
 
-def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
+@on_both
+@pytest.mark.parametrize("lock", [LEASED.at("x"), NUMBERED.at("x")], ids=["unnumbered", "numbered"])
+def test_waiting_in_turn_behaves_as_its_model(request: pytest.FixtureRequest, place: str, lock) -> None:
     who = st.sampled_from(PEOPLE)
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(url))
-            for server in servers:
-                server.call("FLUSHALL")
-            self.clock, self.model = MovableClock(servers, now=NOW), Model()
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
+            self.model = Model()
             self.names = {person: new_holder() for person in PEOPLE}
             self.ears: dict[int, contextlib.AsyncExitStack] = {}
             self.patches = contextlib.ExitStack()
             self.patches.enter_context(patched(lock_leased, HANDOVER_SECONDS=HANDOVER_SECONDS))
-
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
 
         @rule(who=who)
         def listen(self, who: int) -> None:
@@ -114,7 +100,7 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
                 await self.ears.pop(who).aclose()
                 verb = "NUMSUB" if self.client.layout is Layout.PLAIN else "SHARDNUMSUB"
                 async with asyncio.timeout(20):
-                    while any(server.call("PUBSUB", verb, channel)[1] for server in servers):
+                    while any(server.call("PUBSUB", verb, channel)[1] for server in self.servers):
                         await asyncio.sleep(0.001)
             if who in self.ears:
                 self.run(go)
@@ -167,33 +153,9 @@ def machine(url: str, servers: list, lock) -> type[RuleBasedStateMachine]:
             assert queue == [self.names[person] for person in self.model.queue]
 
         def teardown(self) -> None:
-            async def go() -> None:
-                for ears in self.ears.values():
-                    await ears.aclose()
-                await self.client.aclose()
-            self.runner.run(go())
-            self.runner.close()
+            for ears in self.ears.values():
+                self.run(ears.aclose)
+            super().teardown()
             self.patches.close()
 
-    return Machine
-
-
-@pytest.mark.parametrize("lock", [LEASED.at("x"), NUMBERED.at("x")], ids=["unnumbered", "numbered"])
-def test_waiting_in_turn_behaves_as_its_model(valkey_server, lock) -> None:
-    valkey_server.ensure_running()
-    run_state_machine_as_test(
-        machine(valkey_server.url, [valkey_server], lock),
-        settings=settings(max_examples=40, stateful_step_count=30, deadline=None,
-                          suppress_health_check=list(HealthCheck)),
-    )
-
-
-@pytest.mark.cluster
-@pytest.mark.xdist_group("cluster")
-def test_waiting_in_turn_behaves_as_its_model_on_the_cluster(valkey_cluster) -> None:
-    valkey_cluster.heal()
-    run_state_machine_as_test(
-        machine(valkey_cluster.url, valkey_cluster.primaries(), NUMBERED.at("x")),
-        settings=settings(max_examples=6, stateful_step_count=25, deadline=None,
-                          suppress_health_check=list(HealthCheck)),
-    )
+    play(request, place, Machine, examples=40, steps=30)

@@ -6,17 +6,16 @@ import time
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
-from keystead.engine import Valkey, connect
+from keystead.engine import Valkey
 from keystead.errors import Corrupt, DeclarationError, Invalid
 from keystead.keys import Keyspace, Layout, RecordKey, Registry, Until
 from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
-from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
+from .machines import ServerMachine, on_both, play
 
 ROOM = Keyspace("tests.tokens", tag="tokens")
 FACTS = {"writers": ("tests",), "readers": ("tests",)}
@@ -159,28 +158,18 @@ async def test_crash_around_the_use_never_allows_two(server: Valkey) -> None:
         assert await REVOKED.use_once(server, "a", until=soon()) is False
 
 
-def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
-    valkey_server.ensure_running()
+@on_both
+def test_marks_behave_as_a_set_with_ends(request: pytest.FixtureRequest, place: str) -> None:
     jtis = st.sampled_from("abcd")
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(valkey_server.url))
-            valkey_server.call("FLUSHALL")
-            # The marks end at instants of the server's clock, so the model lives by it and "time passes" is the test's
-            # own: what lies in the past of the moved clock is taken away. Ends lie five seconds off its steps.
-            self.clock, self.ends = MovableClock([valkey_server]), {}
+    class Machine(ServerMachine):
+        # The marks end at instants of the server's clock, so the model lives by it and "time passes" is the test's own:
+        # what lies in the past of the moved clock is taken away. Ends lie five seconds off its steps.
+        starts_at = None
 
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
+            self.ends: dict[str, float] = {}
 
         @rule(jti=jtis, ahead=st.sampled_from([-3600, 34, 604, 3004]), times=st.integers(1, 2))
         def use(self, jti: str, ahead: int, times: int) -> None:
@@ -209,9 +198,4 @@ def test_marks_behave_as_a_set_with_ends(valkey_server) -> None:
                 if end <= self.clock.now():
                     del self.ends[jti]
 
-        def teardown(self) -> None:
-            self.runner.run(self.client.aclose())
-            self.runner.close()
-
-    run_state_machine_as_test(Machine, settings=settings(
-        max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)))
+    play(request, place, Machine)
