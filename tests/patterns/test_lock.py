@@ -1,8 +1,10 @@
 """What every held lock does for its block, whatever the kind."""
 
 import asyncio
+import gc
 import math
 import time
+import weakref
 
 import pytest
 
@@ -47,6 +49,35 @@ async def test_block_that_ends_in_time_frees_its_lock_and_is_not_disturbed() -> 
     assert held.released == 1
     await asyncio.sleep(0.05)
     assert asyncio.current_task().cancelling() == 0
+
+
+async def test_lock_counts_as_held_only_inside_its_block() -> None:
+    held = Scripted(60.0)
+    assert not held.is_held
+    with pytest.raises(LockLost, match="not its block: a:lock"):
+        held.check()
+    async with held:
+        held.check()
+    assert not held.is_held and held.remaining_seconds == 0
+
+
+def test_a_loop_that_was_closed_is_forgotten() -> None:
+    """Also one whose last lock left its timer behind."""
+    async def holds() -> weakref.ref:
+        async with Scripted(60.0, every=30.0):
+            return weakref.ref(asyncio.get_running_loop())
+
+    loop = asyncio.run(holds())
+    gc.collect()
+    assert loop() is None
+
+
+async def test_a_lock_that_is_due_sooner_is_not_kept_waiting_by_another() -> None:
+    async with Scripted(600.0, every=500.0) as patient, Scripted(60.0, 60.0, every=0.02) as hasty:
+        async with asyncio.timeout(20):
+            while hasty.asked < 2:
+                await asyncio.sleep(0.01)
+        assert patient.asked == 0
 
 
 async def test_renewal_that_finds_the_lock_gone_cancels_the_block() -> None:

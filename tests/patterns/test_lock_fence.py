@@ -8,7 +8,7 @@ from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
 from keystead.patterns.lock import LockLost
-from keystead.patterns.lock_fence import Fenced
+from keystead.patterns.lock_fence import MOST_WORDS, Fenced
 
 from .lock_room import CONTENT, ENTRIES, LEASED, NUMBERED, TOTAL
 
@@ -109,3 +109,12 @@ async def test_command_without_a_key_is_refused(server: Valkey) -> None:
     lease = await NUMBERED.at("x").try_acquire(server, now=NOW)
     with pytest.raises(DeclarationError, match="names no key"):
         await NUMBERED.at("x").fenced(server, lease).run(("PING",), bool)
+
+
+async def test_command_of_too_many_words_is_refused_before_anything_is_written(server: Valkey) -> None:
+    lease = await NUMBERED.at("x").try_acquire(server, now=NOW)
+    fenced, key = NUMBERED.at("x").fenced(server, lease), ENTRIES.at("x").name(server.layout)
+    await fenced.run(("RPUSH", key, *["e"] * (MOST_WORDS - 2)), int)
+    with pytest.raises(DeclarationError, match="only 7000 can be fenced"):
+        await fenced.run_block([("DEL", key), ("RPUSH", key, *["e"] * (MOST_WORDS - 1))], len)
+    assert await server.llen(key) == MOST_WORDS - 2

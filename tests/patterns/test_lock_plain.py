@@ -4,19 +4,18 @@ import asyncio
 import math
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from keystead.clock import SystemClock
-from keystead.engine import Valkey, connect
+from keystead.engine import Valkey
 from keystead.keys import Layout
 from keystead.patterns import lock_plain
 from keystead.patterns.lock import LockHeld, LockLost
 from keystead.patterns.lock_plain import PlainHold, PlainLock
-from keystead.testing.clock import MovableClock
 
 from .lock_room import FACTS, PLAIN, PLAIN_SECONDS, REGISTRY, ROOM, patched
+from .machines import ServerMachine, on_both, play
 
 NOW = 1_700_000_000.0
 LEASE = PLAIN_SECONDS
@@ -56,6 +55,15 @@ async def test_a_release_that_arrives_late_does_not_free_the_next_holder(server:
 
     assert await server.get(lock.reference.name(server.layout)) == b"1"
     assert await lock.release(server, second, now=NOW) is True
+
+
+async def test_moves_travel_in_a_pipeline(server: Valkey) -> None:
+    lock = PLAIN.at("x")
+    hold = await lock.try_acquire(server, now=NOW)
+    async with server.pipeline(transaction=False) as pipe:
+        freed, taken = lock.release(pipe, hold, now=NOW), lock.try_acquire(pipe, now=NOW)
+        await pipe.execute()
+    assert await freed is True and await taken is not None
 
 
 async def test_nothing_is_sent_once_the_time_is_over(valkey: Valkey) -> None:
@@ -106,28 +114,15 @@ async def test_lock_that_an_operator_made_permanent_is_left_alone(server: Valkey
     assert await lock.release(server, hold, now=NOW) is False
 
 
-def test_lock_behaves_as_its_model(valkey_server) -> None:
-    valkey_server.ensure_running()
+@on_both
+def test_lock_behaves_as_its_model(request: pytest.FixtureRequest, place: str) -> None:
     lock, who = PLAIN.at("x"), st.integers(0, 1)
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(valkey_server.url))
-            valkey_server.call("FLUSHALL")
-            self.clock = MovableClock([valkey_server], now=NOW)
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
             self.holds: dict[int, PlainHold] = {}
             self.holder: PlainHold | None = None
-
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
 
         @rule(who=who)
         def take(self, who: int) -> None:
@@ -152,9 +147,4 @@ def test_lock_behaves_as_its_model(valkey_server) -> None:
                 self.run(lambda: self.client.delete(lock.reference.name(self.client.layout)))
                 self.holder = None
 
-        def teardown(self) -> None:
-            self.runner.run(self.client.aclose())
-            self.runner.close()
-
-    run_state_machine_as_test(Machine, settings=settings(
-        max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)))
+    play(request, place, Machine)

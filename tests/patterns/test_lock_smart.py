@@ -6,20 +6,20 @@ import math
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from keystead.clock import SystemClock
-from keystead.engine import Valkey, connect
+from keystead.engine import Valkey
+from keystead.errors import Invalid, Unavailable
 from keystead.keys import Layout
 from keystead.patterns import lock_smart
 from keystead.patterns.lock import LockHeld, LockLost
 from keystead.patterns.lock_smart import LockFlavour, SmartAttempt, SmartRelease, new_lock_id
-from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
 from .lock_room import REGISTRY, SMART, WEB, patched
+from .machines import ServerMachine, on_both, play
 
 NOW = 1_700_000_000.0
 HOUR = 3600
@@ -159,8 +159,15 @@ async def test_impatient_spinner_goes_on_without_the_lock_and_does_not_free_it(s
     clock, lock = SystemClock(), WEB.at("front")
     async with lock.hold(server, clock, hostname="web-a"):
         async with lock.hold(server, clock, hostname="web-b", spin=True, patience_seconds=0.15) as held:
-            assert not held.has_lock
+            assert not held.has_lock and not held.is_held and held.remaining_seconds == 0
+            with pytest.raises(LockLost):
+                held.check()
         assert (await state(server, lock))[0] is not None
+
+
+async def test_place_must_be_named(valkey: Valkey) -> None:
+    with pytest.raises(Invalid, match="give it a hostname"):
+        await SMART.at("send").try_acquire(valkey, hostname="", lock_id="1", now=NOW)
 
 
 async def test_stop_signal_ends_a_spinner(server: Valkey) -> None:
@@ -185,6 +192,29 @@ async def test_stop_signal_lets_a_held_lock_end_within_a_minute(server: Valkey) 
                 await asyncio.sleep(0.02)
         assert (await state(server))[1] == about(60)
     assert await state(server) == (None, -2)
+
+
+async def test_stop_signal_reaches_the_lock_even_when_the_server_is_away_at_first(server: Valkey) -> None:
+    """A holder that cannot shorten its lock has not lost it, and goes on trying."""
+    clock, lock, failures = SystemClock(), SMART.at("send"), [Unavailable("away")] * 2
+
+    class Away(lock_smart.SmartLockAt):
+        async def release_surely(self, on, lock_id: str, *, expire: bool = False) -> SmartRelease:
+            if expire and failures:
+                raise failures.pop()
+            return await super().release_surely(on, lock_id, expire=expire)
+
+    async with Away(SMART, lock.reference).hold(server, clock, hostname="jobs-a", stopping=lambda: True) as held:
+        async with asyncio.timeout(20):
+            while (await state(server))[1] == -1:
+                await asyncio.sleep(0.02)
+        assert held.is_held and not failures
+
+
+async def test_lock_that_cannot_be_looked_at_counts_as_held_for_less_than_others_wait(server: Valkey) -> None:
+    for lock, seconds in ((SMART.at("send"), 3600), (WEB.at("front"), 300)):
+        async with lock.hold(server, SystemClock(), hostname="a") as held:
+            assert seconds * 0.8 < held.remaining_seconds <= seconds * 0.9
 
 
 async def test_lost_lock_cancels_the_block(server: Valkey) -> None:
@@ -272,37 +302,30 @@ class Model:
         return SmartRelease.FREED
 
 
-def machine(url: str, servers: list, flavour: LockFlavour) -> type[RuleBasedStateMachine]:
+@on_both
+@pytest.mark.parametrize("flavour", list(LockFlavour))
+def test_lock_behaves_as_its_model(request: pytest.FixtureRequest, place: str, flavour: LockFlavour) -> None:
     """The lock beside its model, under random calls by three holders in two places, repeats and moves of the clock."""
     lock = (SMART if flavour is LockFlavour.JOBS else WEB).at("send")
     who = st.sampled_from([("jobs-a", "1"), ("jobs-a", "2"), ("jobs-b", "3")])
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            for server in servers:
-                server.call("FLUSHALL")
-            self.clock = MovableClock(servers, now=NOW)
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
             self.model = Model()
-            self.client = self.runner.run(connect(url))
-
-        @initialize()
-        def begin(self) -> None:
-            pass
 
         @rule(who=who, times=st.integers(1, 2))
         def acquire(self, who: tuple[str, str], times: int) -> None:
             for _ in range(times):
-                now = self.clock.now()
-                got = self.runner.run(_of(lock.try_acquire(self.client, hostname=who[0], lock_id=who[1], now=now)))
-                assert got is self.model.acquire(flavour, *who, now)
+                attempt = self.run(lambda: lock.try_acquire(
+                    self.client, hostname=who[0], lock_id=who[1], now=self.clock.now()))
+                assert attempt is self.model.acquire(flavour, *who, self.clock.now())
 
         @rule(who=who, expire=st.booleans(), times=st.integers(1, 2))
         def release(self, who: tuple[str, str], expire: bool, times: int) -> None:
             for _ in range(times):
-                got = self.runner.run(_of(lock.release(self.client, who[1], expire=expire)))
-                assert got is self.model.release(who[1], expire, self.clock.now())
+                outcome = self.run(lambda: lock.release(self.client, who[1], expire=expire))
+                assert outcome is self.model.release(who[1], expire, self.clock.now())
 
         # Steps of ten: an end is then reached or ten seconds away, while the server's own clock runs as the test does.
         @rule(seconds=st.sampled_from([10, 30, 60, 110, 130, 290, 310, 3590, 3610, 6 * HOUR + 10]))
@@ -310,22 +333,4 @@ def machine(url: str, servers: list, flavour: LockFlavour) -> type[RuleBasedStat
             self.clock.advance(seconds)
             self.model.pass_time(self.clock.now())
 
-        def teardown(self) -> None:
-            self.runner.run(self.client.aclose())
-            self.runner.close()
-
-    return Machine
-
-
-async def _of(awaitable):
-    return await awaitable
-
-
-@pytest.mark.parametrize("flavour", list(LockFlavour))
-def test_lock_behaves_as_its_model(valkey_server, flavour: LockFlavour) -> None:
-    valkey_server.ensure_running()
-    run_state_machine_as_test(
-        machine(valkey_server.url, [valkey_server], flavour),
-        settings=settings(max_examples=25, stateful_step_count=25, deadline=None,
-                          suppress_health_check=list(HealthCheck)),
-    )
+    play(request, place, Machine)

@@ -50,7 +50,6 @@ class _Watch:
 
     def __init__(self) -> None:
         self._planned: set[Holding] = set()
-        self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
 
     def plan(self, holding: "Holding") -> None:
@@ -62,13 +61,14 @@ class _Watch:
         self._planned.discard(holding)
 
     def _set_timer(self, at: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        # The handle is not kept: it knows its loop, and a loop that was closed could then never be forgotten.
         self._timer_at = at
-        self._timer = asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()), self._wake)
+        asyncio.get_running_loop().call_later(max(0.0, at - time.monotonic()), self._wake, at)
 
-    def _wake(self) -> None:
-        self._timer, self._timer_at = None, math.inf
+    def _wake(self, at: float) -> None:
+        if at != self._timer_at:
+            return  # an earlier timer was set since
+        self._timer_at = math.inf
         now = time.monotonic()
         for holding in [holding for holding in self._planned if holding.due_at <= now]:
             self._planned.discard(holding)
@@ -118,8 +118,10 @@ class Holding:
 
     @property
     def remaining_seconds(self) -> float:
-        """For how long the lock is surely held, without renewing it; infinite where it has no expiry."""
-        return 0.0 if self._lost is not None else max(0.0, self._ends_at - time.monotonic())
+        """For how long the lock is surely held, without renewing it; 0 outside of the block."""
+        if self._task is None or self._lost is not None:
+            return 0.0
+        return max(0.0, self._ends_at - time.monotonic())
 
     @property
     def is_held(self) -> bool:
@@ -128,7 +130,7 @@ class Holding:
     def check(self) -> None:
         """Raise ``LockLost`` unless the lock is surely held now."""
         if not self.is_held:
-            raise LockLost(self.key, self._lost or "its time ran out")
+            raise LockLost(self.key, self._lost or ("its time ran out" if self._task else "this is not its block"))
 
     # -- what a kind does -------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from keystead.patterns.lock import LockLost
 
 T = TypeVar("T")
 
+MOST_WORDS = 7000  # of one command; a script cannot hand more over
 FENCED = Script("keystead.patterns", "scripts/lock/fenced.lua")
 
 
@@ -49,6 +50,8 @@ class Fenced:
         for command in commands:
             if len(command) < 2 or not isinstance(command[1], bytes | str):
                 raise DeclarationError(f"{command[0]!r} names no key, so it cannot be fenced")
+            if len(command) > MOST_WORDS:
+                raise DeclarationError(f"{command[0]!r} has {len(command)} words, and only {MOST_WORDS} can be fenced")
             keys.append(command[1])
             packed += [_raw(len(command) - 2), _raw(command[0]), *(_raw(word) for word in command[2:])]
 

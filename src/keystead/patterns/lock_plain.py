@@ -70,16 +70,16 @@ class PlainLockAt:
 
         return ACQUIRE(on, keys=[self.reference], args=[round(self._lock.lease_seconds * 1000)], decode=read)
 
-    async def release(self, on: ScriptRunner, hold: PlainHold, *, now: float) -> bool:
+    def release(self, on: ScriptRunner, hold: PlainHold, *, now: float) -> Awaitable[bool]:
         """Free the lock before its time is over; says whether it was still this holder's.
 
         A lock that has run out and was taken by another is never touched, however late the command arrives.
         """
         run_out = now - hold.acquired_at >= self._lock.lease_seconds or time.monotonic() >= hold.ends_at
         if hold.is_freed or run_out:
-            return False
+            return _not_ours()
         hold.is_freed = True  # once asked for, whatever becomes of the answer: a second time could hit another
-        return bool(await RELEASE(on, keys=[self.reference], args=[hold.ends_ms]))
+        return RELEASE(on, keys=[self.reference], args=[hold.ends_ms], decode=bool)
 
     def hold(self, on: ScriptRunner, clock: Clock, *, patience_seconds: float = 0.0) -> "PlainHolding":
         """The lock for a block, which is cancelled when the time is over.
@@ -114,3 +114,7 @@ class PlainHolding(Holding):
     async def _release(self) -> None:
         assert self._hold is not None
         await self._lock.release(self._on, self._hold, now=self._clock.now())
+
+
+async def _not_ours() -> bool:
+    return False

@@ -6,6 +6,7 @@ next lets it run out, and nobody ever deletes another's lock. An expiry, once se
 
 import asyncio
 import contextlib
+import math
 import random
 import secrets
 import time
@@ -19,7 +20,7 @@ import msgspec
 from keystead.clock import Clock
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
-from keystead.errors import ReplyLost, Unavailable
+from keystead.errors import Invalid, ReplyLost, Unavailable
 from keystead.keys import Executor, Keyspace, LockKey, LockKind, LockRef, NoneUntilEnded, Reply, Value
 from keystead.patterns.facts import PatternFacts
 from keystead.patterns.lock import MARGIN, Holding, LockHeld
@@ -126,8 +127,15 @@ class SmartLockAt:
         self._lock = lock
         self.reference = reference
 
+    @property
+    def ending_seconds(self) -> float:
+        """How long another place waits at least for a lock that its holder does not give back."""
+        return self._lock.flavour.value.ending_seconds
+
     def try_acquire(self, on: ScriptRunner, *, hostname: str, lock_id: str, now: float) -> Awaitable[SmartAttempt]:
         """Take the lock, or find out why not. One atomic step; never waits."""
+        if not hostname:
+            raise Invalid("a smart lock says in which place its holder is; give it a hostname")
         rules = self._lock.flavour.value
         codes = _JOBS_CODES if rules.compares_places else _WEB_CODES
         value = msgspec.json.encode(SmartLockValue(hostname, int(now), lock_id))
@@ -164,7 +172,7 @@ class SmartLockAt:
                 return None
             if found.lock_id != lock_id:
                 return None
-            return float("inf") if left_ms < 0 else left_ms / 1000
+            return math.inf if left_ms < 0 else left_ms / 1000
 
         return on.run_block([("GET", key), ("PTTL", key)], read, repeat=True)
 
@@ -183,7 +191,11 @@ class SmartLockAt:
 
 
 class SmartHolding(Holding):
-    """A smart lock for a block. ``has_lock`` is false where patience ended first and the block runs without it."""
+    """A smart lock for a block. ``has_lock`` is false where patience ended first and the block runs without it.
+
+    Looked at every ten seconds. While the server cannot be asked, the lock counts as held for nearly as long as another
+    place would have to wait for it: an hour, on the web five minutes.
+    """
 
     def __init__(
         self, lock: SmartLockAt, on: ScriptRunner, clock: Clock, hostname: str, spin: bool,
@@ -200,19 +212,25 @@ class SmartHolding(Holding):
         self._patience_seconds = patience_seconds
         self._stopping = stopping
 
+    @property
+    def remaining_seconds(self) -> float:
+        return super().remaining_seconds if self.has_lock else 0.0
+
     async def _acquire(self) -> None:
         deadline = None if self._patience_seconds is None else time.monotonic() + self._patience_seconds
         while True:
+            asked_at = time.monotonic()
             attempt = await self._try()
             if attempt.is_ours:
                 if attempt is SmartAttempt.ALREADY_HELD:
                     _log.warning("lock already held", key=self.key)
                 self.has_lock = True
+                self._ends_at = self._surely_until(asked_at, math.inf)
                 break
             if not self._spin or self._stopping():
                 raise LockHeld(self.key, attempt.value)
             if deadline is not None and time.monotonic() >= deadline:
-                self._every_seconds = float("inf")
+                self._every_seconds = math.inf
                 return
             await asyncio.sleep(SPIN_SECONDS)
         if self._stopping is not never:
@@ -232,12 +250,21 @@ class SmartHolding(Holding):
     async def _watch_for_stop(self) -> None:
         while not self._stopping():  # noqa: ASYNC110 - the flag is set by a signal handler, which knows no event loop
             await asyncio.sleep(STOP_POLL_SECONDS)
-        await self._lock.release_surely(self._on, self.lock_id, expire=True)
+        ending = False
+        while not ending:
+            try:
+                await self._lock.release_surely(self._on, self.lock_id, expire=True)
+                ending = True
+            except Unavailable:
+                await asyncio.sleep(STOP_POLL_SECONDS)
 
     async def _renew(self) -> float | None:
         asked_at = time.monotonic()
         left = await self._lock.remaining(self._on, self.lock_id)
-        return None if left is None else asked_at + left * (1 - MARGIN)
+        return None if left is None else self._surely_until(asked_at, left)
+
+    def _surely_until(self, asked_at: float, left: float) -> float:
+        return asked_at + min(left, self._lock.ending_seconds) * (1 - MARGIN)
 
     async def _release(self) -> None:
         if self.has_lock:

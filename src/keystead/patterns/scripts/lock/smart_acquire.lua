@@ -30,7 +30,7 @@ if not decodes or type(found) ~= 'table' or type(found.hostname) ~= 'string' or 
   redis.call('EXPIRE', lock, CRASHED_SECONDS, 'NX')
   return malformed
 end
-if found.hostname == hostname then
+if hostname ~= '' and found.hostname == hostname then
   if found.lock_id == lock_id then
     return -4
   end
