@@ -5,18 +5,18 @@ import math
 import time
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
+from redis.exceptions import ResponseError
 
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import Keyspace, Layout, ListKey, Registry
-from keystead.patterns.leader import Following, Leader, Term
+from keystead.patterns.leader import Following, Leader, LeaderAt, Term
 from keystead.patterns.lock import LockLost
-from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
+from .machines import ServerMachine, on_both, play
 
 ROOM = Keyspace("tests.leader", tag="scheduler")
 FACTS = {"writers": ("tests",), "readers": ("tests",)}
@@ -122,6 +122,59 @@ async def test_hand_over_is_immediate_when_the_leader_resigns(server: Valkey) ->
         assert time.monotonic() - began < LEASE / 2, "long before the lease of 15 s"
         assert term.epoch == 2 and not leading.is_leader
         assert await leading.resign() is False
+
+
+async def test_vacancy_that_is_told_while_asking_is_not_missed(server: Valkey) -> None:
+    """The message overtakes the answer that still speaks of the old leader."""
+    leader, told = LEADER.at(), asyncio.Event()
+    await leader.elect(server, "old")
+
+    class Late(LeaderAt):
+        async def elect(self, on, instance: str):
+            answer = await super().elect(on, instance)
+            if isinstance(answer, Following):
+                await server.delete(leader.reference.name(server.layout))
+                leadership._vacancy.set()
+                told.set()
+            return answer
+
+    async with Late(LEADER, leader.reference).campaign(server, instance="new") as leadership:
+        began = time.monotonic()
+        async with asyncio.timeout(60):
+            await told.wait()
+            assert (await leadership.wait_until_leader()).epoch == 2
+        assert time.monotonic() - began < LEASE / 2, "long before the lease it heard of"
+
+
+async def test_leadership_that_was_resigned_while_asking_is_given_back(server: Valkey) -> None:
+    leader, asked, go_on = QUICK.at("x"), asyncio.Event(), asyncio.Event()
+
+    class Slow(LeaderAt):
+        async def elect(self, on, instance: str):
+            answer = await super().elect(on, instance)
+            asked.set()
+            await go_on.wait()
+            return answer
+
+    async with Slow(QUICK, leader.reference).campaign(server, instance="a") as leadership, asyncio.timeout(20):
+        await asked.wait()
+        assert await leader.current(server) == "a:1"
+        leadership._rests_until = math.inf
+        go_on.set()
+        while await leader.current(server) is not None:
+            await asyncio.sleep(0.01)
+        assert not leadership.is_leader
+
+
+async def test_server_that_refuses_the_election_is_told_to_whoever_waits(valkey: Valkey) -> None:
+    leader = LEADER.at()
+    await valkey.rpush(leader.reference.name(valkey.layout), "no leader")
+    async with leader.campaign(valkey) as leadership, asyncio.timeout(20):
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            await leadership.wait_until_leader()
+        with pytest.raises(ResponseError):
+            await leadership.lead(lambda term: asyncio.sleep(60))
+        assert not leadership.is_leader
 
 
 async def test_lone_leader_that_resigned_stands_again(server: Valkey) -> None:
@@ -248,28 +301,15 @@ async def test_instance_needs_a_name_and_an_election_before_it_writes(valkey: Va
         LEADER.at().campaign(valkey).fenced(valkey)
 
 
-def test_leader_behaves_as_its_model(valkey_server) -> None:
-    valkey_server.ensure_running()
+@on_both
+def test_leader_behaves_as_its_model(request: pytest.FixtureRequest, place: str) -> None:
     leader, who = LEADER.at(), st.sampled_from("abc")
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(valkey_server.url))
-            valkey_server.call("FLUSHALL")
-            self.clock = MovableClock([valkey_server])
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
             self.leader, self.epoch, self.ends_at = "", 0, math.inf
             self.terms: dict[str, Term] = {}
-
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
 
         @rule(who=who, remembers=st.booleans())
         def elect(self, who: str, remembers: bool) -> None:
@@ -306,15 +346,13 @@ def test_leader_behaves_as_its_model(valkey_server) -> None:
             self.clock.advance(seconds)
             if self.leader and self.clock.now() + 1 >= self.ends_at:
                 self.leader = ""
-                self.run(lambda: self.client.delete(leader.reference.name(Layout.PLAIN)))
+                self.run(lambda: self.client.delete(leader.reference.name(self.client.layout)))
 
         def teardown(self) -> None:
             assert self.run(lambda: leader.epoch.get(self.client)) in (None, self.epoch)
-            self.runner.run(self.client.aclose())
-            self.runner.close()
+            super().teardown()
 
-    run_state_machine_as_test(Machine, settings=settings(
-        max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)))
+    play(request, place, Machine)
 
 
 async def whoever_leads(first, second):

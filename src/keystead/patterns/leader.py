@@ -179,6 +179,7 @@ class Leadership:
         self._vacancy = asyncio.Event()
         self._standing = False
         self._rests_until = 0.0
+        self._failure: BaseException | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -199,8 +200,10 @@ class Leadership:
         return self._leader.fenced(on, self._term)
 
     async def wait_until_leader(self) -> Term:
-        """The term, as soon as there is one."""
+        """The term, as soon as there is one. Raises what ended this instance's part, should the server refuse it."""
         while (term := self.term) is None:
+            if self._failure is not None:
+                raise self._failure
             self._began.clear()
             await self._began.wait()
         return term
@@ -233,6 +236,8 @@ class Leadership:
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._campaign()), loop.create_task(self._listen())]
+        for task in self._tasks:
+            task.add_done_callback(self._part_ended)
         return self
 
     async def __aexit__(
@@ -244,10 +249,12 @@ class Leadership:
         # Where the server does not answer the lease ends by itself, and leaving is not held up for long.
         with contextlib.suppress(Unavailable, TimeoutError):
             async with asyncio.timeout(self._leader.leader.margin_seconds):
-                if self._standing:  # elected perhaps, without having heard of it; asking again tells
-                    answer = await self._leader.elect(self._valkey, self.instance)
-                    self._term = answer if isinstance(answer, Term) else None
-                await self.resign()
+                try:
+                    if self._standing:  # elected perhaps, without having heard of it; asking again tells
+                        answer = await self._leader.elect(self._valkey, self.instance)
+                        self._term = answer if isinstance(answer, Term) else None
+                finally:
+                    await self.resign()
 
     # -- behind the scenes ------------------------------------------------------------------------------------------
 
@@ -256,11 +263,11 @@ class Leadership:
 
     async def _campaign(self) -> None:
         while True:
+            self._vacancy.clear()  # before asking: a message that comes meanwhile may be newer than the answer
             try:
                 pause = await (self._stand() if self._term is None else self._renew(self._term))
             except Unavailable:
                 pause = RETRY_SECONDS
-            self._vacancy.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._vacancy.wait()
@@ -275,8 +282,10 @@ class Leadership:
         self._standing = False
         if isinstance(answer, Following):
             return answer.left_seconds + 0.005
-        self._begin(answer)
-        return self._leader.leader.renew_seconds
+        if time.monotonic() < self._rests_until:  # resigned while the answer was on its way
+            await self._leader.resign(self._valkey, answer)
+            return 0.0
+        return self._begin(answer)
 
     async def _renew(self, term: Term) -> float:
         renewed = await self._leader.renew(self._valkey, term)
@@ -286,8 +295,7 @@ class Leadership:
             self._term = None
             self._lose("another was elected, or the lease ended")
             return 0.0
-        self._begin(renewed)
-        return self._leader.leader.renew_seconds
+        return self._begin(renewed)
 
     async def _listen(self) -> None:
         while True:
@@ -298,16 +306,26 @@ class Leadership:
                         self._vacancy.set()
             await asyncio.sleep(RETRY_SECONDS)
 
-    def _begin(self, term: Term) -> None:
+    def _part_ended(self, task: "asyncio.Task[None]") -> None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        self._failure, self._term, self._standing = error, None, False
+        _log.error("no part in the election", leadership=self._name, instance=self.instance, reason=str(error))
+        self._lose("its part in the election failed")
+        self._began.set()
+
+    def _begin(self, term: Term) -> float:
+        """Lead, from now or still; says when to renew."""
         self._term = term
         if not self.is_leader:
-            return  # the answer came too late to be believed; the next renewal will tell
+            return 0.0  # the answer came too late to be believed; the next one will tell
         if self._ended.is_set():
             counts.add("leader_terms_begun", leadership=self._name)
             _log.info("leading", leadership=self._name, instance=self.instance, epoch=term.epoch)
         self._ended.clear()
         self._began.set()
         self._watch(term)
+        return self._leader.leader.renew_seconds
 
     def _watch(self, term: Term) -> None:
         if self._timer is not None:
