@@ -4,9 +4,8 @@ import asyncio
 import time
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from keystead.clock import SystemClock
 from keystead.engine import Valkey, connect
@@ -19,6 +18,7 @@ from keystead.testing.clock import MovableClock
 
 from .crash import Died, Mortal
 from .lock_room import patched
+from .machines import ServerMachine, on_both, play
 
 ROOM = Keyspace("tests.breaker", tag="breaker")
 FACTS = {"writers": ("tests",), "readers": ("tests",)}
@@ -28,6 +28,8 @@ SHARED = Breaker(ROOM, "sms:{provider}:calls", trips=FailureShare(50, of_calls=2
                  probe_seconds=30, purpose="recent calls of a provider", **FACTS)
 CLOSING = Breaker(ROOM, "card_errors", trips=Failures(1), fails=FailMode.CLOSED, purpose="failures of the card broker",
                   **FACTS)
+RESTING = Breaker(ROOM, "host_errors", trips=Failures(3, within_seconds=600), rest_seconds=600,
+                  purpose="recent failures of a host", **FACTS)
 REGISTRY = Registry([ROOM])
 NOW = 1_700_000_000.0
 CLOSED, HALF_OPEN, OPEN = BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN
@@ -94,6 +96,16 @@ async def test_it_closes_by_itself_when_the_failures_have_left_the_window(server
     assert (await breaker.ask(server, now=NOW + 299)).state is HALF_OPEN
     assert (await breaker.ask(server, now=NOW + 299)).state is OPEN
     assert (await breaker.ask(server, now=NOW + 300)).state is CLOSED
+
+
+async def test_it_rests_for_its_whole_time_even_when_failures_leave_the_window(server: Valkey) -> None:
+    breaker = RESTING.at()
+    await fail(server, breaker, 2)
+    assert await fail(server, breaker, 1, NOW + 590) is OPEN
+    assert await breaker.record(server, Permit("slow", CLOSED), went_well=False, now=NOW + 610) is OPEN
+    assert (await breaker.ask(server, now=NOW + 1000)).state is OPEN
+    await server.delete(breaker._probe.name(server.layout))  # the rest is over
+    assert (await breaker.ask(server, now=NOW + 1300)).state is CLOSED
 
 
 async def test_late_success_of_a_call_that_was_no_try_closes_nothing(server: Valkey) -> None:
@@ -229,10 +241,10 @@ def test_rules_that_make_no_sense_are_refused(trips) -> None:
 
 
 class Model:
-    """Calls as a list of (time, went well), and until when a try is under way."""
+    """Calls as a list of (time, went well), until when a try is under way, and until when it rests."""
 
     def __init__(self, declared: Breaker) -> None:
-        self.declared, self.calls, self.trying_until = declared, [], 0.0
+        self.declared, self.calls, self.trying_until, self.resting_until = declared, [], 0.0, 0.0
 
     def is_open(self, now: float) -> bool:
         trips = self.declared.trips
@@ -244,7 +256,7 @@ class Model:
         return len(self.calls) >= trips.of_calls and failed * 100 >= trips.percent * len(self.calls)
 
     def ask(self, now: float) -> BreakerState:
-        if not self.is_open(now):
+        if not self.is_open(now) and now >= self.resting_until:
             return CLOSED
         if now < self.trying_until:
             return OPEN
@@ -253,7 +265,7 @@ class Model:
 
     def record(self, well: bool, probe: bool, now: float) -> BreakerState:
         if well and probe:
-            self.calls, self.trying_until = [], 0.0
+            self.calls, self.trying_until, self.resting_until = [], 0.0, 0.0
             return CLOSED
         was_open = self.is_open(now)
         by_share = isinstance(self.declared.trips, FailureShare)
@@ -261,8 +273,8 @@ class Model:
             self.calls.append((now if by_share else int(now), well))
         opened = self.is_open(now)
         if opened and not was_open and now >= self.trying_until:
-            self.trying_until = now + self.declared.rest_seconds
-        return OPEN if opened else CLOSED
+            self.trying_until = self.resting_until = now + self.declared.rest_seconds
+        return OPEN if opened or now < self.resting_until else CLOSED
 
 
 # Long times in steps of five: an end is reached or far away, while the server's own clock runs as the test does.
@@ -272,28 +284,16 @@ SMALL_SHARE = Breaker(ROOM, "small_calls", trips=FailureShare(50, of_calls=4, wi
                       purpose="calls in the model's test", **FACTS)
 
 
+@on_both
 @pytest.mark.parametrize("declared", [SMALL, SMALL_SHARE], ids=["by count", "by share"])
-def test_breaker_behaves_as_its_model(valkey_server, declared: Breaker) -> None:
-    valkey_server.ensure_running()
+def test_breaker_behaves_as_its_model(request: pytest.FixtureRequest, place: str, declared: Breaker) -> None:
     breaker = declared.at()
 
-    class Machine(RuleBasedStateMachine):
-        def __init__(self) -> None:
-            super().__init__()
-            self.runner = asyncio.Runner()
-            self.client = self.runner.run(connect(valkey_server.url))
-            valkey_server.call("FLUSHALL")
-            self.clock, self.model = MovableClock([valkey_server], now=NOW), Model(declared)
+    class Machine(ServerMachine):
+        def __init__(self, url: str, servers: list) -> None:
+            super().__init__(url, servers)
+            self.model = Model(declared)
             self.permits: list[Permit] = []
-
-        @initialize()
-        def begin(self) -> None:
-            pass
-
-        def run(self, make):
-            async def go():
-                return await make()
-            return self.runner.run(go())
 
         @rule()
         def ask(self) -> None:
@@ -318,9 +318,4 @@ def test_breaker_behaves_as_its_model(valkey_server, declared: Breaker) -> None:
         def time_passes(self, seconds: float) -> None:
             self.clock.advance(seconds)
 
-        def teardown(self) -> None:
-            self.runner.run(self.client.aclose())
-            self.runner.close()
-
-    run_state_machine_as_test(Machine, settings=settings(
-        max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)))
+    play(request, place, Machine, examples=30, steps=30)

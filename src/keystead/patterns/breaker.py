@@ -97,8 +97,9 @@ class Breaker:
     """Counts failures of calls to something outside.
 
     Declares a sorted set of recent failures (by share: of recent calls), and the key of the probe, ``{pattern}:probe``
-    unless named. Once open, one call every ``probe_seconds`` is let through, the first after ``rest_seconds`` (as long,
-    unless said otherwise; 0 at once). One that goes well closes the breaker; failures that leave the window do too.
+    unless named. Once open it rests for ``rest_seconds`` (as long as ``probe_seconds``, unless said otherwise; 0: not at
+    all). Then one call every ``probe_seconds`` is let through. One that goes well closes the breaker, and so do failures
+    that leave the window.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 #!lua
 -- ask: may a call be made? At most one at a time while the breaker is open, to find out whether it may close.
 -- KEYS[1]  zset    calls          recent failures, or calls, by time
--- KEYS[2]  string  probe          whoever tries now; expires, so that another may try
+-- KEYS[2]  string  probe          whoever tries now, or 'opened' while it rests; expires, so that another may try
 -- ARGV[1]  number  now            unix seconds
 -- ARGV[2]  number  window         seconds that a call counts
 -- ARGV[3]  int     trips_at       1..1000000, failures that open it
@@ -17,7 +17,7 @@ local uid, probe_ms = ARGV[6], ARGV[7]
 -- include _judge
 
 local open, failures = judge()
-if not open then
+if not open and redis.call('GET', probe) ~= 'opened' then
   return {0, failures}
 end
 if redis.call('SET', probe, uid, 'NX', 'PX', probe_ms) or redis.call('GET', probe) == uid then

@@ -1,7 +1,7 @@
 #!lua
 -- record: note how a call ended. A failure may open the breaker; a try that went well closes it.
 -- KEYS[1]  zset    calls          recent failures, or calls, by time
--- KEYS[2]  string  probe          whoever tries now
+-- KEYS[2]  string  probe          whoever tries now, or 'opened' while it rests
 -- ARGV[1]  number  now            unix seconds
 -- ARGV[2]  number  window         seconds that a call counts
 -- ARGV[3]  int     trips_at       1..1000000, failures that open it
@@ -11,7 +11,7 @@
 -- ARGV[7]  int     went_well      0..1
 -- ARGV[8]  int     is_probe       0..1
 -- ARGV[9]  int     kept_ms        1..864000000, expiry of the calls
--- ARGV[10] int     rest_ms        0..864000000, time from opening to the first try
+-- ARGV[10] int     rest_ms        0..864000000, time from opening to the first try; open all the while
 -- Returns  {state, failures}: 0 closed, 2 open
 -- Cost     O(log n + pruned) by count, O(of_calls) by share    Repeat: safe; a call is noted once under its uid
 local calls, probe, now, window = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -36,4 +36,6 @@ local open, failures = judge()
 if open and not was_open and rest_ms > 0 then
   redis.call('SET', probe, 'opened', 'NX', 'PX', rest_ms)
 end
-return {open and 2 or 0, failures}
+-- While it rests it stays open, even when failures leave the window meanwhile.
+local resting = redis.call('GET', probe) == 'opened'
+return {(open or resting) and 2 or 0, failures}
