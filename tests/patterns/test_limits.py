@@ -380,8 +380,10 @@ async def test_uses_share_a_pipeline_and_a_transaction(world: World) -> None:
             first = WINDOW.at("203.0.113.7").use(pipeline)
             second = RATE.at("acme").use(pipeline, now=NOW)
             third = check_all(pipeline, [AGAIN.at("u1"), VALUES.at("v1").rule(NOW, "a")], now=NOW)
+            seen = [WINDOW.at("203.0.113.7").look(pipeline, now=NOW), GUESSES.at("j1").look(pipeline, now=NOW)]
             await pipeline.execute()
         assert (await first).allowed and (await second).allowed and (await third).allowed
+        assert [(await each).allowed for each in seen] == [True, True]
     assert await world.raw("GET", world.name(WINDOW.at("203.0.113.7"))) == b"2"
 
 

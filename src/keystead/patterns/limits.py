@@ -8,7 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from keystead.telemetry import counts
 
 CHECK_ALL = Script("keystead.patterns", "scripts/limits/check_all.lua")
 MOST_LIMITS = 50
+
+T = TypeVar("T")
 
 counts.describe("limits_degraded", "uses that a limit let through unseen, because the server was away")
 
@@ -61,10 +63,9 @@ class LimitAt:
     def __repr__(self) -> str:
         return f"<limit {self.reference.logical}>"
 
-    async def look(self, on: ScriptRunner, *, now: float) -> Decision:
+    def look(self, on: ScriptRunner, *, now: float) -> Awaitable[Decision]:
         """What a use would be told now, without counting one."""
-        checked = await _checked(on, [self.rule(now)], now=now, counting=False)
-        return checked.decisions[0]
+        return _checked(on, [self.rule(now)], lambda checked: checked.decisions[0], now=now, counting=False)
 
     def forget(self, on: Executor) -> Awaitable[bool]:
         """Forget every use; says whether there was one."""
@@ -121,22 +122,24 @@ def check_all(on: ScriptRunner, uses: Sequence[LimitAt | Rule], *, now: float) -
         raise DeclarationError(f"one to {MOST_LIMITS} limits are checked together, got {len(rules)}")
     if len({rule.limit.reference for rule in rules}) < len(rules):
         raise DeclarationError("a limit cannot be checked twice for one use; give it a cost instead")
-    return _checked(on, rules, now=now, counting=True)
+    return _checked(on, rules, lambda checked: checked, now=now, counting=True)
 
 
-def _checked(on: ScriptRunner, rules: Sequence[Rule], *, now: float, counting: bool) -> Awaitable[Checked]:
+def _checked(
+    on: ScriptRunner, rules: Sequence[Rule], shape: Callable[[Checked], T], *, now: float, counting: bool
+) -> Awaitable[T]:
     arguments: list[str | bytes | int] = [microseconds(now), int(counting)]
     for rule in rules:
         values = [value if isinstance(value, bytes) else str(value) for value in rule.values]
         arguments += [rule.kind, *values, *[""] * (5 - len(values))]
-    asked: Awaitable[Checked] = CHECK_ALL(
-        on, keys=[rule.limit.reference for rule in rules], args=arguments, decode=_all
+    asked: Awaitable[T] = CHECK_ALL(
+        on, keys=[rule.limit.reference for rule in rules], args=arguments, decode=lambda reply: shape(_all(reply))
     )
     if is_client(on):
         asked = answered(asked)
     if any(rule.limit.when_away is WhenAway.CLOSED for rule in rules):
         return asked
-    return OrOpen(asked, now, lambda open_decision: Checked(True, (open_decision,) * len(rules)))
+    return OrOpen(asked, now, lambda open_decision: shape(Checked(True, (open_decision,) * len(rules))))
 
 
 def _all(reply: Reply) -> Checked:

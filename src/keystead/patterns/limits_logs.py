@@ -210,10 +210,10 @@ class DistinctAttemptsAt(LimitAt):
             raise DeclarationError(f"{limit.key.pattern}: {lasts_seconds:g} s is longer than the declared longest")
         return self._run(on, ATTEMPT, [microseconds(now), limit.free, limit.pause, lasts_ms, 1, value], now)
 
-    async def look(self, on: ScriptRunner, *, now: float) -> Decision:
+    def look(self, on: ScriptRunner, *, now: float) -> Awaitable[Decision]:
         """Whether a new value would be allowed now; notes nothing."""
         limit = self._limit
-        return await self._run(on, ATTEMPT, [microseconds(now), limit.free, limit.pause, 1, 0, _name(None)], now)
+        return self._run(on, ATTEMPT, [microseconds(now), limit.free, limit.pause, 1, 0, _name(None)], now)
 
 
 def _name(member: str | None) -> str:
