@@ -26,7 +26,7 @@ from keystead.keys import (
     StringKey,
     StringRef,
 )
-from keystead.patterns import Leader, WorkList
+from keystead.patterns import Leader, SpacedSlots, WorkList
 
 ALIVE_SECONDS: Final = 3.0
 TRIES_AFTER_CRASHES: Final = 3
@@ -36,6 +36,7 @@ UNIQUE_SECONDS: Final = 7 * 86400
 PROGRESS_SECONDS: Final = 1800
 WORKER_SECONDS: Final = 15
 TASK_LEASE_SECONDS: Final = 30
+RATE_AHEAD_SECONDS: Final = 86400
 
 _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
@@ -145,6 +146,12 @@ TOTALS: MapKey[int] = MapKey(
     purpose="how many jobs ended how, ever", writers=_WORKER, readers=("jobs.inspection",),
 )
 
+# What is set here is the slowest rate; ``rates`` reserves with that of the job.
+RATE = SpacedSlots(
+    JOBS, "jobs:rate:{name}", gap_seconds=3600, most_ahead_seconds=RATE_AHEAD_SECONDS,
+    purpose="when the next run of a job with a limited rate may begin", writers=_WORKER, readers=_WORKER,
+)
+
 # -- recurring jobs ----------------------------------------------------------------------------------------------------
 
 _RECURRING: Final = ("jobs.recurring",)
@@ -165,33 +172,48 @@ RECURRING_PURGATORY: SetKey[str] = SetKey(
 # -- the distributed scheduler -----------------------------------------------------------------------------------------
 
 _TASKS: Final = ("jobs.scheduler",)
+
+
+def _steps(*verbs: str) -> tuple[str, ...]:
+    return tuple(f"jobs/task_{verb}.lua" for verb in verbs)
+
+
 TASKS_SCHEDULED: SortedSetKey[str] = SortedSetKey(
     JOBS, "tasks:scheduled", str, member="id of a task", score="unix time when it is due", tag="tasks",
     purpose="tasks that are not due yet", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("schedule", "cancel", "promote", "fail", "revive"),
 )
 TASKS_PAYLOAD: MapKey[Task] = MapKey(
-    JOBS, "tasks:payload", Task, fields=("{task_id}",), tag="tasks", personal=True,
+    JOBS, "tasks:payload", Task, fields=("{task_id:text}",), tag="tasks", personal=True,
     purpose="every task that has not ended", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("schedule", "cancel", "promote", "claim", "complete", "fail", "reclaim", "revive"),
 )
 TASKS_QUEUE: ListKey[str] = ListKey(
     JOBS, "tasks:queue:default", str, tag="tasks", purpose="ids of due tasks: pushed left, taken right", writers=_TASKS,
-    readers=_TASKS,
+    readers=_TASKS, scripts=_steps("schedule", "promote", "claim", "reclaim"),
 )
 TASKS_PROCESSING: ListKey[str] = ListKey(
     JOBS, "tasks:processing", str, tag="tasks", purpose="ids of tasks that are being worked on", writers=_TASKS,
-    readers=_TASKS,
+    readers=_TASKS, scripts=_steps("claim", "complete", "fail", "reclaim"),
 )
 TASKS_ACTIVE: StringKey[str] = StringKey(
-    JOBS, "tasks:active:{task_id}", str, tag="tasks", ttl=AtMost(TASK_LEASE_SECONDS),
+    JOBS, "tasks:active:{task_id}", str, tag="tasks", kinds={"task_id": KINDS["text"]}, ttl=AtMost(TASK_LEASE_SECONDS),
     purpose="who works on a task: worker and claim, for as long as its lease lasts", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("cancel", "claim", "heartbeat", "complete", "fail", "reclaim"),
 )
 TASKS_ORPHANS: SortedSetKey[str] = SortedSetKey(
     JOBS, "tasks:orphans", str, member="id of a task", score="unix time when it was first seen without a lease",
     tag="tasks", purpose="tasks that nobody seems to work on any more", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("claim", "reclaim"),
 )
 TASKS_DEAD: MapKey[Task] = MapKey(
-    JOBS, "tasks:dead", Task, fields=("{task_id}",), tag="tasks", personal=True,
+    JOBS, "tasks:dead", Task, fields=("{task_id:text}",), tag="tasks", personal=True,
     purpose="tasks that were given up, with their last error", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("fail", "reclaim", "revive"),
+)
+TASKS_PAUSED = FlagKey(
+    JOBS, "tasks:paused", tag="tasks", purpose="while it is there no task begins", writers=_TASKS, readers=_TASKS,
+    scripts=_steps("promote", "claim"),
 )
 SCHEDULER_LEADER = Leader(
     JOBS, "scheduler:leader", epoch="scheduler:epoch", tag="tasks", lease_seconds=15.0, renew_seconds=5.0,
