@@ -22,7 +22,7 @@ def test_samples_of_every_age_decode() -> None:
     samples = {
         b'{"name":"a","kwargs":{},"queued_at":1}': JobRecord("a", {}, 1),
         b'{"name":"a","kwargs":{},"queued_at":1,"uid":"u","attempt":2,"options":{"keep_seconds":60,"after":["u0"],'
-        b'"on_success":{"name":"x.y","kwargs":{"q":1}}}}': JobRecord("a", {}, 1, "u", 2, options),
+        b'"on_success":{"name":"x.y","kwargs":{"q":1}}}}': JobRecord("a", {}, 1, "u", 2, 0.0, options),
     }
     for raw, expected in samples.items():
         assert msgspec.json.decode(raw, type=JobRecord) == expected

@@ -9,6 +9,7 @@ import redis.exceptions
 from redis.asyncio.connection import ConnectionPool
 from redis.client import EMPTY_RESPONSE
 
+from keystead.engine.address import Address
 from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, longest_wait_seconds, pack, plan
 from keystead.engine.connection import Connection
 from keystead.engine.dedicated import Dedicated
@@ -62,6 +63,7 @@ class Valkey(redis.asyncio.Redis):
         self._find = find
         self._loaded_scripts: set[str] = set()
         self._loaded_at = 0
+        self.address: Address | None = None  # set by connect(); a thread with a loop of its own connects to it anew
 
     # -- life -------------------------------------------------------------------------------------------------------
 

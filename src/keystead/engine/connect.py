@@ -36,7 +36,7 @@ async def connect(
             settings=settings,
             layout=layout or Layout.TAGGED,
         )
-        return await _opened(cluster)
+        return await _opened(cluster, address)
     if address.kind is Kind.SENTINEL:
         valkey = _following_sentinels(address, settings, layout or Layout.PLAIN)
     else:
@@ -47,10 +47,11 @@ async def connect(
             return endpoint
 
         valkey = Valkey(find, pool=redis_pool(endpoint), settings=settings, layout=layout or Layout.PLAIN)
-    return await _opened(valkey)
+    return await _opened(valkey, address)
 
 
-async def _opened(valkey: Valkey) -> Valkey:
+async def _opened(valkey: Valkey, address: Address) -> Valkey:
+    valkey.address = address
     try:
         return await valkey.open()
     except BaseException:

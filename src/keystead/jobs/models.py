@@ -35,7 +35,7 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     queued_at: float
     uid: str = ""
     attempt: int = 0  # tries that failed
-    slot: float = 0.0  # the start that was reserved for it, where its rate is limited
+    slot: float = 0  # the start that was reserved for it, where its rate is limited
     options: JobOptions | None = None
 
 

@@ -1,0 +1,145 @@
+"""What every worker does beside working: adopts the dead, moves jobs that are due, hears of cancellations, reports."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from keystead.clock import Clock
+from keystead.engine import CutOff, Valkey
+from keystead.errors import Corrupt, Unavailable
+from keystead.jobs.keys import CONTROL, OPEN_SECONDS, TOTALS, WORKER, WORKERS
+from keystead.jobs.models import WorkerState
+from keystead.jobs.station import Station
+from keystead.patterns.delayed import MOVE_DUE
+from keystead.telemetry import logger
+
+UPKEEP_SECONDS = 1.0
+MOVE_ITEMS = 1000
+GONE_SECONDS = 3600.0  # so long a worker that left is still listed
+
+_log = logger("jobs")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many jobs ended how in this process."""
+
+    done: int = 0
+    failed: int = 0
+    retried: int = 0
+
+
+class Whose(Protocol):
+    """The worker, as far as it is reported on."""
+
+    name: str
+    tally: Tally
+
+    @property
+    def running(self) -> int: ...
+    @property
+    def stopping(self) -> bool: ...
+    def cancel(self, uid: str) -> None: ...
+    @property
+    def concurrency(self) -> int: ...
+
+
+class Upkeep:
+    """Runs beside a worker until it is cancelled. A server that is away is tried again each second."""
+
+    def __init__(self, valkey: Valkey, clock: Clock, worker: Whose, stations: Sequence[Station]) -> None:
+        self._valkey, self._clock = valkey, clock
+        self._worker = worker
+        self._stations = stations
+        self._started_at = clock.now()
+        self._reported = Tally()
+
+    def parts(self) -> list[Coroutine[Any, Any, None]]:
+        """What runs at the same time."""
+        return [self._listen(), self._report(), *(self._tend(station) for station in self._stations)]
+
+    # -- the queues -------------------------------------------------------------------------------------------------
+
+    async def _tend(self, station: Station) -> None:
+        while True:
+            pause = UPKEEP_SECONDS
+            with contextlib.suppress(Unavailable):
+                now = self._clock.now()
+                adopted = await station.queue.work.adopt(self._valkey, now=now)
+                if adopted.workers:
+                    _log.warning("took over from dead workers", workers=adopted.workers, jobs=adopted.items,
+                                 given_up=adopted.dead)
+                pause = await self._move_due(station, now)
+                await self._learn_cancelled(station, now)
+            await asyncio.sleep(pause)
+
+    async def _move_due(self, station: Station, now: float) -> float:
+        """Queue what is due; says after how long to look again."""
+        delayed = station.queue.delayed
+        while True:
+            moved = await MOVE_DUE(self._valkey, keys=(delayed, station.queue.work.queue), args=(now, MOVE_ITEMS, -1))
+            if moved[1] < MOVE_ITEMS:
+                break
+        following = await delayed.range(self._valkey, 0, 0)
+        if not following:
+            return UPKEEP_SECONDS
+        return min(UPKEEP_SECONDS, max(0.01, following[0][1] - self._clock.now()))
+
+    async def _learn_cancelled(self, station: Station, now: float) -> None:
+        """Messages may be missed; what was called off is also written down."""
+        found = await self._valkey.run(
+            ("ZRANGEBYSCORE", station.queue.cancelled.name(self._valkey.layout), now - OPEN_SECONDS, "+inf"), list,
+            repeat=True,
+        )
+        for uid in found:
+            self._worker.cancel(uid.decode())
+
+    # -- messages and reports ---------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable, CutOff):
+                async with self._valkey.hub().subscribe(CONTROL.at()) as listener:
+                    async for message in listener:
+                        with contextlib.suppress(Corrupt):
+                            self._worker.cancel(message.decode(CONTROL.at()).cancel)
+            await asyncio.sleep(UPKEEP_SECONDS)
+
+    async def _report(self) -> None:
+        while True:
+            with contextlib.suppress(Unavailable):
+                await self.report()
+            await asyncio.sleep(UPKEEP_SECONDS)
+
+    async def report(self) -> None:
+        """Tell of this worker, and add what ended since the last time to the totals."""
+        worker, now, tally = self._worker, self._clock.now(), self._worker.tally
+        new = Tally(tally.done, tally.failed, tally.retried)
+        state = WorkerState(
+            host=socket.gethostname(), pid=os.getpid(), started_at=self._started_at, beat_at=now,
+            queues=" ".join(station.queue.name or "hot" for station in self._stations),
+            concurrency=worker.concurrency, running=worker.running, done=new.done, failed=new.failed,
+            retried=new.retried, stopping=worker.stopping,
+        )
+        async with self._valkey.pipeline(transaction=True) as block:
+            WORKER.at(worker.name).set(block, state)
+            WORKERS.at().add(block, worker.name, now)
+            block.run(("ZREMRANGEBYSCORE", WORKERS.at().name(block.layout), "-inf", now - GONE_SECONDS), int)
+            for name in ("done", "failed", "retried"):
+                if grown := getattr(new, name) - getattr(self._reported, name):
+                    TOTALS.at().increment(block, name, grown)
+            await block.execute()
+        self._reported = new
+
+    async def leave(self) -> None:
+        """Say good-bye, so that nobody waits for signs of life."""
+        with contextlib.suppress(Unavailable):
+            await self.report()
+            await WORKER.at(self._worker.name).delete(self._valkey)
+            await WORKERS.at().remove(self._valkey, self._worker.name)
+            for station in self._stations:
+                await station.hands.leave(self._valkey)
