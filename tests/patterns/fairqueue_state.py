@@ -33,6 +33,8 @@ async def read_state(valkey: Valkey, queue: FairQueue[Any], shards: list[str]) -
     bodies: dict[str, set[str]] = {}
     attempts: dict[str, int] = {}
     parked = [member.decode().split("\0") for member in await valkey.zrange(names.parked, 0, -1)]
+    order = [member.decode().split("\0") for member in await valkey.zrange(names.order, 0, -1)]
+    assert sorted((shard, item_id, park) for park, _, item_id, shard in order) == sorted(map(tuple, parked))
     for shard in shards:
         found: dict[str, str] = {}
         for place in ("ready", "delayed", "leased", "dead"):

@@ -25,10 +25,10 @@ def test_every_documented_key_is_declared_under_its_spelling() -> None:
             f"{name}:producecheck:{{item_id}}", f"{name}:blacklist", f"{name}_{{tenant_id}}",
             f"{name}_{{tenant_id}}:delayed", f"{name}_{{tenant_id}}:leased", f"{name}_{{tenant_id}}:items",
             f"{name}_{{tenant_id}}:dead", f"{name}:sleep", f"{name}:ix:{{field}}", f"{name}:parked", f"{name}:stat",
-            f"{name}:conf", f"{name}:bell",
+            f"{name}:conf", f"{name}:bell", f"{name}:parked:order",
         }
     assert "{item_uuid}" in patterns and "reporting:parkhashes:rdr-{session_id}" in patterns
-    assert len(patterns) == 8 * 17 + 3
+    assert len(patterns) == 8 * 18 + 3
 
 
 def test_eight_queues_of_a_room_share_one_keepalive_declaration() -> None:

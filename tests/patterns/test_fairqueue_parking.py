@@ -99,6 +99,18 @@ async def test_signal_moves_the_longest_waiting_first(server: Valkey) -> None:
     assert await TASKS.parking.wake(server, park, 0, now=NOW) == Woken(0, 1), "only a signal"
 
 
+async def test_parks_go_on_when_someone_deleted_what_is_parked(server: Valkey) -> None:
+    park = TASKS.parking.at("session", "s1")
+    for shard in ("a", "b"):
+        await TASKS.parking.park(server, await take(server, shard), park, now=NOW, deadline_seconds=10)
+    names = TASKS.keys.names(server.layout)
+    await server.delete(names.items % b"a")
+    assert (await TASKS.parking.wake(server, park, now=NOW)).moved == 1
+    assert [item.shard for item in (await TASKS.take_batch(server, 10, "w", now=NOW)).items] == ["b"]
+    restored = await TASKS.upkeep.restore(server, now=NOW + 11)
+    assert restored.items == 0 and await server.zcard(names.parked) == await server.zcard(names.order) == 0
+
+
 async def test_park_with_an_old_token_does_nothing(server: Valkey) -> None:
     item = await take(server)
     await TASKS.requeue(server, [item], now=NOW)

@@ -164,8 +164,10 @@ class FairQueue(Generic[T]):
         self, on: ScriptRunner, consumer: str, *, now: float, lease_seconds: float | None = None
     ) -> Leased[T] | None:
         """Lease one item: the most urgent of the shard whose turn it is. Takes a connection, not a pipeline."""
-        batch = await self.take_batch(on, 1, consumer, now=now, lease_seconds=lease_seconds)
-        return batch.items[0] if batch.items else None
+        while True:
+            batch = await self.take_batch(on, 1, consumer, now=now, lease_seconds=lease_seconds)
+            if batch.items or not batch.again:
+                return batch.items[0] if batch.items else None
 
     async def _take_and_wake(
         self, on: ScriptRunner, most: int, consumer: str, now: float, lease_seconds: float | None
@@ -299,7 +301,7 @@ class FairQueue(Generic[T]):
             raise Invalid(f"{self.name}: remove by a declared field ({', '.join(self.keys.fields)}) and a value")
         names = self.keys.names(on.layout)
         return _REMOVE_BY(
-            on, keys=[*names.base, names.parked, names.index % field.encode()],
+            on, keys=[*names.base, names.parked, names.index % field.encode(), names.order],
             args=[*names.at(now), names.alive, names.queue, names.number, names.index, names.dead,
                   names.park, b"[" + lower, b"[" + lower + b"\xff", most],
             decode=pairs,

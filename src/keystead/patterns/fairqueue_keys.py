@@ -1,9 +1,9 @@
 """The keys of a fair queue: what they are called, and how scripts are told of them.
 
 A queue named ``Q`` has the fixed keys ``Q`` (the ring), ``Q:deficit``, ``Q:sleep``, ``Q:parked``, ``Q:stat``,
-``Q:conf``, ``Q:bell``, ``Q:producecheck`` and ``Q:blacklist``; for each shard ``Q_<shard>`` and what is derived from
-it, and ``Q:blacklist:<shard>``; for each id ``Q:producecheck:<id>``; for each declared field ``Q:ix:<field>``. All of
-them share the tag ``Q``, so that a queue lives in one slot.
+``Q:conf``, ``Q:bell``, ``Q:parked:order``, ``Q:producecheck`` and ``Q:blacklist``; for each shard ``Q_<shard>`` and
+what is derived from it, and ``Q:blacklist:<shard>``; for each id ``Q:producecheck:<id>``; for each declared field
+``Q:ix:<field>``. All of them share the tag ``Q``, so that a queue lives in one slot.
 
 The keepalive of a leased item is a bare UUID, ``<item_uuid>``, in every queue of a room: one pattern, hence one
 declaration, while the tag differs by queue. ``Keepalives`` is that declaration. It numbers its queues, and a UUID ends
@@ -121,6 +121,7 @@ class Names:
     conf: bytes
     gate: bytes
     parked: bytes
+    order: bytes
     listed: bytes
     ready: bytes
     delayed: bytes
@@ -191,6 +192,10 @@ class QueueKeys:
         self.parked = SortedSetKey(keyspace, f"{name}:parked", bytes, member="shard NUL id NUL park key",
                                    score="deadline, unix ms", **known("parked items", "take", "park", "wake_parked",
                                                                       "ripen", "remove_by"))
+        self.order = SortedSetKey(
+            keyspace, f"{name}:parked:order", bytes, member="park key NUL parked at NUL id NUL shard", score="0",
+            **known("parked items of each park key, the longest waiting first", "park", "wake_parked", "ripen",
+                    "remove_by"))
         self.listed = SortedSetKey(keyspace, f"{name}:blacklist", str, member="shard", score="end, unix ms", **known(
             "blacklisted shards", "blacklist", "blacklist_clear", "blacklist_page"))
         self.blacklist = StringKey(
@@ -243,7 +248,8 @@ class QueueKeys:
 
         return Names(
             base=tuple(name(each) for each in (self.ring, self.deficit, self.sleep, self.stat, self.bell)),
-            conf=name(self.conf), gate=name(self.gate), parked=name(self.parked), listed=name(self.listed),
+            conf=name(self.conf), gate=name(self.gate), parked=name(self.parked), order=name(self.order),
+            listed=name(self.listed),
             ready=template(self.ready), delayed=template(self.delayed), leased=template(self.leased),
             items=template(self.items), dead=template(self.dead), blacklist=template(self.blacklist),
             mark=template(self.mark), index=template(self.index), alive=template(self.keepalives.key),

@@ -52,7 +52,10 @@ class Parking:
         return self._park(on, item, park, now, deadline_seconds, seen_epoch)
 
     def wake(self, on: ScriptRunner, park: MapRef[bytes], most: int = 50, *, now: float) -> Awaitable[Woken]:
-        """Signal the park, and move up to ``most`` items that wait there back to their shards, with their old age."""
+        """Signal the park, and move up to ``most`` items that wait there back to their shards, with their old age.
+
+        The longest waiting first, at most 100 in one call.
+        """
         return self.wake_returning(on, park, "", most, now=now)
 
     def wake_returning(
@@ -61,8 +64,8 @@ class Parking:
         """The same; gives the value of a declared field of each item that was moved."""
         names = self._keys.names(on.layout)
         return _WAKE(
-            on, keys=[*names.base, names.parked, park],
-            args=[*names.at(now), names.park, most, field, PARK_SECONDS * 1000],
+            on, keys=[*names.base, names.parked, park, names.order],
+            args=[*names.at(now), names.park, most, field, PARK_SECONDS * 1000, park.logical],
             decode=lambda reply: Woken(reply[0], reply[1], tuple(each.decode() for each in reply[2])),
         )
 
@@ -70,7 +73,7 @@ class Parking:
               seen_epoch: int) -> Awaitable[Parked]:
         names = self._keys.names(on.layout)
         return _PARK(
-            on, keys=[*names.base, names.parked, park, names.keepalive(item.id)],
+            on, keys=[*names.base, names.parked, park, names.keepalive(item.id), names.order],
             args=[*names.at(now), item.shard, item.id, item.token, park.logical,
                   round(deadline_seconds * 1000), seen_epoch, PARK_SECONDS * 1000, _CROWDED_MS],
             decode=lambda reply: Parked(reply.decode()),

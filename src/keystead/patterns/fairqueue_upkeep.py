@@ -58,7 +58,8 @@ class Upkeep:
     def _ripen(self, on: ScriptRunner, now: float, most: int) -> Awaitable[tuple[int, list[str]]]:
         names = self._keys.names(on.layout)
         return _RIPEN(
-            on, keys=[*names.base, names.parked], args=[*names.at(now), names.park, names.dead, most],
+            on, keys=[*names.base, names.parked, names.order],
+            args=[*names.at(now), names.park, names.dead, most],
             decode=lambda reply: (reply[0], [each.decode() for each in reply[1]]),
         )
 

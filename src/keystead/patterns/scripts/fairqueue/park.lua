@@ -8,6 +8,7 @@
 -- KEYS[6]  zset    parked      parked items by their deadline
 -- KEYS[7]  hash    park        who waits for one signal; !epoch counts its signals
 -- KEYS[8]  string  keepalive   of this id
+-- KEYS[9]  zset    order       parked items of each park hash by when they came, all scores 0
 -- ARGV[1]  int     now_ms
 -- ARGV[2]  text    ready       template
 -- ARGV[3]  text    delayed     template
@@ -27,7 +28,8 @@
 -- include _rest
 -- include _place
 -- include _ready
-local parked, park, keepalive, shard, id, token = KEYS[6], KEYS[7], KEYS[8], ARGV[6], ARGV[7], ARGV[8]
+local parked, park, keepalive, order = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local shard, id, token, since = ARGV[6], ARGV[7], ARGV[8], ('%013d'):format(now)
 local name, deadline, seen_epoch, items = ARGV[9], now + ARGV[10], tonumber(ARGV[11]), items_of:format(shard)
 if call('GET', keepalive) ~= token then return 'STALE' end
 local epoch, attempt = tonumber(call('HGET', park, '!epoch') or 0), call('HGET', items, id .. '#a')
@@ -47,9 +49,10 @@ else
     prio = tonumber(call('HGET', items, id .. '#p') or 5)}
   call('HSET', park, id, cjson.encode(waits))
   call('PEXPIRE', park, ARGV[12])
-  call('HSET', items, id .. '#k', name)
+  call('HSET', items, id .. '#k', name .. '\0' .. since)
   call('HINCRBY', items, '!parked', 1)
   call('ZADD', parked, deadline, shard .. '\0' .. id .. '\0' .. name)
+  call('ZADD', order, 0, name .. '\0' .. since .. '\0' .. id .. '\0' .. shard)
   call('HINCRBY', stat, 'parked', 1)
 end
 place(shard)

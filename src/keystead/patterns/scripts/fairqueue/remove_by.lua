@@ -7,6 +7,7 @@
 -- KEYS[5]  list    bell        wakes idle consumers
 -- KEYS[6]  zset    parked      parked items by their deadline
 -- KEYS[7]  zset    entries     index of the field: value NUL shard NUL id
+-- KEYS[8]  zset    order       parked items of each park hash by when they came, all scores 0
 -- ARGV[1]  int     now_ms
 -- ARGV[2]  text    ready       template
 -- ARGV[3]  text    delayed     template
@@ -27,13 +28,14 @@
 -- include _rest
 -- include _alive
 -- include _soon
-local parked, entries, index_of, dead_of, park_of, removed = KEYS[6], KEYS[7], ARGV[9], ARGV[10], ARGV[11], {}
+local parked, entries, order = KEYS[6], KEYS[7], KEYS[8]
+local index_of, dead_of, park_of, removed = ARGV[9], ARGV[10], ARGV[11], {}
 -- include _drop
 -- include _unpark
 local places = {{ready_of, 'ready'}, {delayed_of, 'delayed'}, {leased_of, 'leased'}, {dead_of, 'dead'}}
 for _, entry in ipairs(call('ZRANGEBYLEX', entries, ARGV[12], ARGV[13], 'LIMIT', 0, ARGV[14])) do
   local shard, id = entry:match('%z(%Z+)%z(%Z+)$')
-  if call('HEXISTS', items_of:format(shard), id .. '#k') == 1 then unpark(shard, id) end
+  unpark(shard, id)
   for _, place in ipairs(places) do
     if call('ZREM', place[1]:format(shard), id) == 1 then call('HINCRBY', stat, place[2], -1) end
   end

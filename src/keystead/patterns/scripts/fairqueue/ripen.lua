@@ -6,6 +6,7 @@
 -- KEYS[4]  hash    stat        counts
 -- KEYS[5]  list    bell        wakes idle consumers
 -- KEYS[6]  zset    parked      parked items by their deadline
+-- KEYS[7]  zset    order       parked items of each park hash by when they came, all scores 0
 -- ARGV[1]  int     now_ms
 -- ARGV[2]  text    ready       template
 -- ARGV[3]  text    delayed     template
@@ -20,7 +21,8 @@
 -- include _rest
 -- include _place
 -- include _ready
-local parked, park_of, dead_of, left, restored, prune = KEYS[6], ARGV[6], ARGV[7], tonumber(ARGV[8]), 0, {}
+local parked, order, park_of, dead_of, left = KEYS[6], KEYS[7], ARGV[6], ARGV[7], tonumber(ARGV[8])
+local restored, prune = 0, {}
 -- include _unpark
 for _, shard in ipairs(call('ZRANGEBYSCORE', sleep, '-inf', now, 'LIMIT', 0, 64)) do
   local delayed, debtor = delayed_of:format(shard), shard:match('^~(.+)$')
@@ -38,9 +40,12 @@ for _, shard in ipairs(call('ZRANGEBYSCORE', sleep, '-inf', now, 'LIMIT', 0, 64)
 end
 for _, member in ipairs(call('ZRANGEBYSCORE', parked, '-inf', now, 'LIMIT', 0, math.max(left, 0))) do
   local shard, id = member:match('^(%Z+)%z(%Z+)%z')
-  unpark(shard, id)
-  make_ready(shard, id)
-  place(shard)
-  restored = restored + 1
+  if unpark(shard, id) then
+    make_ready(shard, id)
+    place(shard)
+    restored = restored + 1
+  else
+    call('ZREM', parked, member)
+  end
 end
 return {restored, prune}

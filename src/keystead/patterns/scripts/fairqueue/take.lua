@@ -33,7 +33,7 @@ local set, turn = call('HMGET', conf, 'quantum', 'cap', 'lease_ms'), call('HGET'
 local lease_ms, blacklisted = ARGV[12] ~= '0' and ARGV[12] or set[3] or ARGV[13], call('EXISTS', listed) == 1
 local count, bytes, steps, full, delays = 0, 0, 0, false, call('HGET', stat, 'delayed') or '0'
 local shards = call('LRANGE', ring, 0, most - 1)
-while #shards > 0 and not full and steps < 1000 do
+while #shards > 0 and not full and steps < 400 do
   local credits, stay, kept, gone = call('HMGET', deficit, unpack(shards)), {}, {}, {'!turn'}
   for i, shard in ipairs(shards) do
     local ready, leased, items = ready_of:format(shard), leased_of:format(shard), items_of:format(shard)
@@ -41,7 +41,8 @@ while #shards > 0 and not full and steps < 1000 do
     local own, held = call('HMGET', conf, 'w:' .. shard, 'cap:' .. shard), call('ZCARD', leased)
     local taken, checks, room = {}, {}, blocked ~= -2 and 0 or math.max(0, (own[2] or set[2] or ARGV[15]) - held)
     local credit = (credits[i] or 0) + (turn == shard and steps == 0 and 0 or (set[1] or ARGV[14]) * (own[1] or 1))
-    local ids = call('ZRANGE', ready, 0, math.max(0, math.floor(math.min(room, most - count, credit))))
+    local upto = math.max(0, math.floor(math.min(room, most - count, credit)))
+    local ids = room > 0 and call('ZRANGE', ready, 0, upto) or {}
     for at, id in ipairs(ids) do
       local facts = call('HMGET', items, id, id .. '#c', id .. '#a', id .. '#t')
       local body, cost, attempt = facts[1] or '', tonumber(facts[2] or 1), facts[3] or '0'
