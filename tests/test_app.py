@@ -70,7 +70,7 @@ async def test_services_run_on_a_server_that_is_there(valkey_server, tmp_path, m
     async with app.running() as running:
         assert await running.valkey.ping()
         assert running.registry.layout is running.valkey.layout
-        assert abs(running.clock.offset_seconds) < 1
+        assert abs(running.clock.offset_seconds) < 5
         assert running.server is None
         ticket = app.tickets().issue("x", "y", lasts_seconds=60)
         assert running.tickets.read("x", ticket).subject == "y"

@@ -29,7 +29,7 @@ def environment(**extra: str) -> dict[str, str]:
     return {**kept, "TERM": "dumb", **extra}
 
 
-def keystead(*arguments: str | os.PathLike[str], cwd: Path | None = None, seconds: float = 60, **env: str) -> Outcome:
+def keystead(*arguments: str | os.PathLike[str], cwd: Path | None = None, seconds: float = 180, **env: str) -> Outcome:
     """Run ``keystead ARGUMENTS`` and wait for it."""
     done = subprocess.run(
         [sys.executable, "-m", "keystead.cli", *map(os.fspath, arguments)],

@@ -45,7 +45,7 @@ def with_core_only(*arguments: str, cwd: Path) -> Outcome:
     code = (f"import sys\nsys.modules.update(dict.fromkeys({EXTRAS}))\n"
             f"from keystead.cli import main\nmain({list(arguments)!r})\n")
     done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=180, check=False)
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from .command import environment, keystead
 
-START_SECONDS = 60
+START_SECONDS = 180
 
 
 class Up:
@@ -27,12 +27,12 @@ class Up:
         self.url = re.search(r"http://[\d.]+:\d+", banner)[0]
 
     def get(self, path: str) -> tuple[int, bytes]:
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
             return answer.status, answer.read()
 
     def stop(self, number: int) -> tuple[int, str, str]:
         os.kill(self.process.pid, number)
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=90)
         return self.process.returncode, out, err
 
 
@@ -139,7 +139,7 @@ def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     code = "import keystead.app, keystead.engine, keystead.web\nfrom keystead.cli import main\n"
     code += f"{drop}main({arguments!r})"
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=180, check=False)
 
 
 def test_data_and_url_exclude_each_other(tmp_path):
@@ -161,7 +161,7 @@ def test_banner_has_the_link_in_one_piece(tmp_path):
             links = [line.strip()] if "/login?ticket=" in line else []
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/login\?ticket=[\w.%-]+", links[0])
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
         assert process.returncode == 0
     finally:
         if process.poll() is None:
@@ -177,7 +177,7 @@ def test_token_opens_metrics_and_nothing_else(tmp_path: Path) -> None:
         def asked(path: str) -> int:
             request = urllib.request.Request(up.url + path, headers={"Authorization": f"Bearer {made.out.strip()}"})
             try:
-                with urllib.request.urlopen(request, timeout=10) as answer:
+                with urllib.request.urlopen(request, timeout=60) as answer:
                     return answer.status
             except urllib.error.HTTPError as error:
                 return error.code

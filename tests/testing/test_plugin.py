@@ -48,7 +48,7 @@ async def test_crossing(valkey_server, no_cross_slot):
 
 def run_pytest(directory: Path, *arguments: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300).stdout
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])

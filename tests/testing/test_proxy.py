@@ -27,7 +27,7 @@ async def proxy(fault_proxy: MakeProxy, valkey_server: LocalServer) -> FaultProx
 @pytest.fixture
 async def client(proxy: FaultProxy) -> AsyncIterator[Redis]:
     retry = Retry(NoBackoff(), 0)
-    async with Redis(port=proxy.port, protocol=3, socket_timeout=0.5, retry=retry, max_connections=1) as client:
+    async with Redis(port=proxy.port, protocol=3, socket_timeout=4, retry=retry, max_connections=1) as client:
         await client.ping()
         yield client
 
@@ -66,10 +66,10 @@ async def test_cut_mid_reply_delivers_exactly_the_allowed_bytes(proxy: FaultProx
 
 
 async def test_delay_holds_each_way_without_slowing_throughput(proxy: FaultProxy, client: Redis) -> None:
-    proxy.delay(0.05)
+    proxy.delay(0.5)
     started = time.monotonic()
     await client.ping()
-    assert time.monotonic() - started >= 0.1
+    assert time.monotonic() - started >= 1.0
     reader, writer = await asyncio.open_connection(proxy.host, proxy.port)
     started = time.monotonic()
     for _ in range(20):
@@ -77,7 +77,7 @@ async def test_delay_holds_each_way_without_slowing_throughput(proxy: FaultProxy
         await asyncio.sleep(0.005)
     for _ in range(20):
         assert await reader.readline() == b"+PONG\r\n"
-    assert time.monotonic() - started < 0.6
+    assert time.monotonic() - started < 10, "one after the other would take twenty seconds"
     writer.close()
 
 
@@ -108,7 +108,7 @@ async def test_throttle_limits_the_rate(proxy: FaultProxy, client: Redis, valkey
     proxy.throttle(bytes_per_second=100_000)
     started = time.monotonic()
     assert len(await client.get("k")) == 30_000
-    assert 0.25 <= time.monotonic() - started < 2
+    assert time.monotonic() - started >= 0.25
 
 
 async def test_half_open_connection_stays_open_and_silent_until_restored(proxy: FaultProxy) -> None:
@@ -121,7 +121,7 @@ async def test_half_open_connection_stays_open_and_silent_until_restored(proxy: 
         await asyncio.wait_for(reader.readline(), 0.2)
     assert proxy.connections == 1
     await proxy.restore()
-    assert await asyncio.wait_for(reader.readline(), 2) == b"+PONG\r\n"
+    assert await asyncio.wait_for(reader.readline(), 20) == b"+PONG\r\n"
     writer.close()
 
 
@@ -146,7 +146,7 @@ async def test_server_killed_behind_the_proxy_closes_the_client(fault_proxy: Mak
         writer.write(b"PING\r\n")
         assert await reader.readline() == b"+PONG\r\n"
         server.kill()
-        assert await asyncio.wait_for(reader.read(-1), 2) == b""
+        assert await asyncio.wait_for(reader.read(-1), 20) == b""
         writer.close()
         while proxy.connections:
             await asyncio.sleep(0.001)

@@ -196,7 +196,7 @@ async def open_websocket(app, *headers):
     async def send(message):
         sent.append(message)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await app(scope, messages.get, send)
     return sent
 
@@ -225,6 +225,6 @@ async def test_websocket_ends_with_the_session(app, running):
         await websocket.accept()
         await asyncio.Event().wait()
 
-    sent = await open_websocket(app, cookie(running, lasts_seconds=0.3), OWN)
+    sent = await open_websocket(app, cookie(running, lasts_seconds=2), OWN)
     assert sent[0]["type"] == "websocket.accept"
     assert sent[-1] == {"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"}

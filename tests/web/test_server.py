@@ -52,7 +52,7 @@ async def test_background_work_is_taken_up_again(monkeypatch):
         raise ValueError("broken")
 
     task = asyncio.ensure_future(_keep_going(fails))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await tries.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

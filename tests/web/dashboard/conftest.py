@@ -60,7 +60,7 @@ def running_site(tmp_path_factory) -> Iterator[Site]:
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(60)
             finally:
                 process.kill()
                 process.wait()
@@ -91,15 +91,16 @@ async def stranger(site) -> AsyncIterator:
     program = find_browser()
     if program is None:
         pytest.skip(MISSING)
-    from playwright.async_api import async_playwright
+    from playwright.async_api import async_playwright, expect
 
+    expect.set_options(timeout=60_000)
     wrong: list[str] = []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=program, args=[flag for flag in FLAGS if flag != "--headless"]
         )
         context = await browser.new_context(viewport={"width": 1280, "height": 900}, base_url=site.url)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         context.on("request", lambda request: _note_foreign(request.url, site.url, wrong))
         context.on("weberror", lambda error: wrong.append(f"page error: {error.error}"))
         yield await context.new_page()

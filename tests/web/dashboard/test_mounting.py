@@ -38,14 +38,14 @@ async def test_websocket_needs_a_session_and_our_own_page(site, cookie):
 
 async def test_long_polling_needs_them_as_well(site, cookie):
     path = PATH.replace("websocket", "polling")
-    async with httpx.AsyncClient(base_url=site.url) as client:
+    async with httpx.AsyncClient(timeout=60, base_url=site.url) as client:
         assert (await client.get(path)).status_code == 401
         assert (await client.post(path, headers=cookie)).status_code == 403
         assert (await client.get(path, headers={**cookie, "Host": "evil.example"})).status_code == 400
 
 
 async def test_files_of_the_dashboard_need_a_session(site, cookie):
-    async with httpx.AsyncClient(base_url=site.url, follow_redirects=False) as client:
+    async with httpx.AsyncClient(timeout=60, base_url=site.url, follow_redirects=False) as client:
         page = await client.get("/", headers=cookie)
         assert page.status_code == 200
         script = page.text.split('src="', 1)[1].split('"', 1)[0]

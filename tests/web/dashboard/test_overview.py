@@ -33,12 +33,12 @@ async def test_rate_moves_when_commands_are_sent(page, store):
 
     async def send():
         while not busy.is_set():
-            await asyncio.gather(*(store.get("x") for _ in range(200)))
+            await asyncio.gather(*(store.get("x") for _ in range(1000)))
             await asyncio.sleep(0.02)
 
     task = asyncio.ensure_future(send())
     try:
-        await expect(rate).to_have_text(re.compile(r"^[1-9]\d?,\d{3}"))
+        await expect(rate).to_have_text(re.compile(r"^[1-9]\d{0,2},\d{3}"))
     finally:
         busy.set()
         await task
@@ -47,11 +47,13 @@ async def test_rate_moves_when_commands_are_sent(page, store):
 
 @browser
 async def test_new_viewer_sees_the_last_minutes(page, site):
-    await asyncio.sleep(2)
+    chart = "getElement(Number(document.querySelector('.ks-chart').id.slice(1))).chart"
+    shown = f"{chart}.getOption().series[0].data.length"
+    await page.wait_for_selector(".ks-chart canvas")
+    await page.wait_for_function(f"() => {shown} >= 5")
     await page.reload()
     await page.wait_for_selector(".ks-chart canvas")
-    chart = "getElement(Number(document.querySelector('.ks-chart').id.slice(1))).chart"
-    assert await page.evaluate(f"() => {chart}.getOption().series[0].data.length") >= 2
+    assert await page.evaluate(f"() => {shown}") >= 5
 
 
 @browser
@@ -69,12 +71,15 @@ async def test_patterns_have_live_counts_and_strays_are_told(page, store):
 @browser
 async def test_filter_narrows_the_table(page):
     box = page.get_by_placeholder("Filter patterns…")
+    patterns = page.locator(".ks-table a.mono")
+    await expect(patterns.nth(6)).to_be_visible()
+    declared = await patterns.count()
     await box.fill("log-ins")
-    await expect(page.locator(".ks-table a.mono")).to_have_text(["login_ip:{ip}"])
+    await expect(patterns).to_have_text(["login_ip:{ip}"])
     await box.fill("no such thing")
     await expect(page.locator(".ks-empty")).to_contain_text("No declared pattern matches")
     await box.fill("")
-    await expect(page.locator(".ks-table a.mono")).to_have_count(7)
+    await expect(patterns).to_have_count(declared)
 
 
 @browser
@@ -95,11 +100,11 @@ async def test_server_that_went_away_is_told_and_the_page_recovers_by_itself(pag
     pid = site.valkey_pid
     os.kill(pid, signal.SIGSTOP)
     try:
-        await expect(page.locator(".ks-banner")).to_contain_text("The server is away", timeout=15_000)
+        await expect(page.locator(".ks-banner")).to_contain_text("The server is away")
         await expect(page.get_by_role("status")).to_have_text("Away")
     finally:
         os.kill(pid, signal.SIGCONT)
-    await expect(page.locator(".ks-banner")).to_be_hidden(timeout=20_000)
+    await expect(page.locator(".ks-banner")).to_be_hidden()
     await expect(page.get_by_role("status")).to_have_text("Running")
 
 
