@@ -1,6 +1,7 @@
 """The leased lock: one holder, in turn, renewed, and told when it is lost."""
 
 import asyncio
+import contextlib
 import json
 import math
 import os
@@ -256,6 +257,30 @@ async def test_hand_over_to_a_waiter_that_dies_ends_by_itself(server: Valkey) ->
             assert await lock.holder(server) is not None, "handed over"
             async with lock.hold(server, CLOCK, patience_seconds=20):
                 pass
+
+
+async def test_waiter_that_is_cancelled_just_when_it_has_the_lock_gives_it_back(server: Valkey) -> None:
+    lock, hub, has_it = LEASED.at("x"), server.hub(), asyncio.Event()
+    subscribe = hub.subscribe
+
+    @contextlib.asynccontextmanager
+    async def slow_to_leave(channel):
+        async with subscribe(channel) as listener:
+            yield listener
+        has_it.set()
+        await asyncio.sleep(60)
+
+    holder = await lock.try_acquire(server, now=NOW)
+    with patched(hub, subscribe=slow_to_leave):
+        waiting = asyncio.create_task(entered(lock, server))
+        await until(lambda: waiters(lock, server, 1))
+        await lock.release(server, holder, now=NOW)
+        async with asyncio.timeout(20):
+            await has_it.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert await lock.holder(server) is None
 
 
 async def test_held_lock_is_renewed(server: Valkey) -> None:

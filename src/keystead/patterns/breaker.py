@@ -97,9 +97,9 @@ class Breaker:
     """Counts failures of calls to something outside.
 
     Declares a sorted set of recent failures (by share: of recent calls), and the key of the probe, ``{pattern}:probe``
-    unless named. Once open it rests for ``rest_seconds`` (as long as ``probe_seconds``, unless said otherwise; 0: not at
-    all). Then one call every ``probe_seconds`` is let through. One that goes well closes the breaker, and so do failures
-    that leave the window.
+    unless named. Once open it rests for ``rest_seconds`` (unless said otherwise as long as ``probe_seconds``; 0: not at
+    all). Then one call every ``probe_seconds`` is let through. One that goes well closes the breaker, and so do
+    failures that leave the window.
     """
 
     def __init__(

@@ -86,9 +86,9 @@ _latest: "tuple[ReferenceType[asyncio.AbstractEventLoop], _Watch] | None" = None
 def _watch() -> _Watch:
     """The watch of the running loop; nearly always that of the last call."""
     global _latest
-    loop = asyncio.get_running_loop()
-    if _latest is not None and _latest[0]() is loop:
-        return _latest[1]
+    loop, latest = asyncio.get_running_loop(), _latest
+    if latest is not None and latest[0]() is loop:
+        return latest[1]
     found = _watches.setdefault(loop, _Watch())
     _latest = ref(loop), found
     return found

@@ -81,5 +81,6 @@ def has_compare_and_delete(valkey: Valkey) -> bool:
         return has
     facts = valkey.facts
     newer = facts.get("server") == "valkey" and int(facts.get("version", "0").partition(".")[0]) >= 9
-    _latest_facts = facts, newer and facts.get("mode") != "cluster"
-    return _latest_facts[1]
+    has = newer and facts.get("mode") != "cluster"
+    _latest_facts = facts, has
+    return has

@@ -90,16 +90,17 @@ class LeasedLock:
             if set(self.fence.template.names) != set(self.key.template.names):
                 raise DeclarationError(f"{fence}: a fence counts the holders of one lock, so it needs its variables")
 
-        self._known: dict[tuple[Value, ...], LeasedLockAt] = {}
+        self._known: dict[Value, LeasedLockAt] = {}
 
     def at(self, *variables: Value, **named: Value) -> "LeasedLockAt":
-        found = self._known.get(variables) if not named else None
+        if len(variables) != 1 or named or variables[0].__class__ is not str:
+            return LeasedLockAt(self, self.key.at(*variables, **named))
+        (variable,) = variables
+        found = self._known.get(variable)
         if found is None:
-            found = LeasedLockAt(self, self.key.at(*variables, **named))
-            if not named:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[variables] = found
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            found = self._known[variable] = LeasedLockAt(self, self.key.at(variable))
         return found
 
 

@@ -13,7 +13,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import ReplyLost, Unavailable
 from keystead.patterns.lock import MARGIN, Holding, LockHeld
 from keystead.patterns.lock_fence import Fenced
-from keystead.patterns.lock_lease import LockLease, has_compare_and_delete, new_holder
+from keystead.patterns.lock_lease import LockLease, Place, has_compare_and_delete, new_holder
 from keystead.telemetry import counts
 
 if TYPE_CHECKING:
@@ -119,15 +119,10 @@ class LeaseHolding(Holding):
 
     async def _wait_for_turn(self, me: bytes, patience_seconds: float | None) -> LockLease | None:
         """Stand in the queue until the lock is handed over to us, or patience ends."""
-        lease = None
-        deadline = math.inf if patience_seconds is None else time.monotonic() + patience_seconds
-        async with self._valkey.hub().subscribe(self._lock.turn_of(me)) as listener:
-            try:
-                while True:
-                    answer = await self._lock.ask(self._valkey, me, now=self._clock.now())
-                    if isinstance(answer, LockLease):
-                        lease = answer
-                        return lease
+        had, deadline = False, math.inf if patience_seconds is None else time.monotonic() + patience_seconds
+        try:
+            async with self._valkey.hub().subscribe(self._lock.turn_of(me)) as listener:
+                while isinstance(answer := await self._lock.ask(self._valkey, me, now=self._clock.now()), Place):
                     # A message that got lost, or a holder that died, is noticed by asking again; those far behind
                     # need not be quick.
                     pause = min(ASK_SECONDS + answer.ahead / 10, ASK_AT_LEAST_EVERY_SECONDS)
@@ -137,9 +132,11 @@ class LeaseHolding(Holding):
                     if pause <= 0:
                         return None
                     await listener.get(pause)
-            finally:
-                if lease is None:
-                    await self._leave(me)
+            had = True
+            return answer
+        finally:
+            if not had:
+                await self._leave(me)
 
     def _note(self, lease: LockLease) -> float:
         self._lease = lease
