@@ -1,5 +1,6 @@
 """Enqueuing: from a call to a record in a queue, in one round trip or inside the caller's transaction."""
 
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -7,10 +8,10 @@ from typing import Any, ParamSpec, Self, TypedDict, Unpack, overload
 
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Pipeline, Script, Valkey, connect, sync_clock
-from keystead.errors import Invalid, NotFound
+from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.jobs.book import LOW_RESOURCE_COST, Job, JobBook
 from keystead.jobs.handle import BatchHandle, JobHandle
-from keystead.jobs.keys import BATCH_SECONDS, OPEN_SECONDS, UNIQUE_SECONDS, Queue
+from keystead.jobs.keys import BATCH_SECONDS, OPEN_SECONDS, QUEUES, UNIQUE_SECONDS, Queue
 from keystead.jobs.models import JobOptions, JobRecord, JobRef
 from keystead.jobs.records import encode_record, new_uid
 from keystead.keys import KeyReference, ListRef, Reply
@@ -71,6 +72,7 @@ class Jobs:
         self.clock: Clock = clock or SystemClock()
         self._chosen = _Chosen()
         self._plain = True
+        self._listed: set[str] = {""}  # queues that are known to be listed; shared with what ``options`` gives
 
     @classmethod
     @asynccontextmanager
@@ -131,8 +133,22 @@ class Jobs:
             handle = JobHandle(uid, queue.name, self.valkey)
             raw = encode_record(name, kwargs, now, uid=uid)
             on = chosen.on if chosen.on is not None else self.valkey
-            return on.run(("RPUSH", self._list(queue, job).name(on.layout), raw), lambda length: handle)
-        return self._enqueue_with_options(name, job, kwargs, now, uid, queue)
+            sent = on.run(("RPUSH", self._list(queue, job).name(on.layout), raw), lambda length: handle)
+        else:
+            sent = self._enqueue_with_options(name, job, kwargs, now, uid, queue)
+        # A caller's transaction holds what the caller put in, and may be bound to another slot.
+        return sent if queue.name in self._listed or chosen.on is not None else self._listing(queue, sent)
+
+    async def _listing(self, queue: Queue, sent: Awaitable[JobHandle]) -> JobHandle:
+        await self._list_queue(queue)
+        return await sent
+
+    async def _list_queue(self, queue: Queue) -> None:
+        """Let a named queue be seen, also while no worker serves it. Once for each client is enough."""
+        if queue.name not in self._listed:
+            with contextlib.suppress(Unavailable):
+                await QUEUES.at().add(self.valkey, queue.name)
+                self._listed.add(queue.name)
 
     def _enqueue_with_options(
         self, name: str, job: Job[..., Any] | None, kwargs: dict[str, Any], now: float, uid: str, queue: Queue
@@ -195,7 +211,10 @@ class Jobs:
         name = work if isinstance(work, str) else work.name
         chosen, now = self._chosen, self.clock.now()
         on: Valkey | Pipeline = chosen.on if chosen.on is not None else self.valkey
-        target = self._list(Queue(chosen.queue), job).name(on.layout)
+        queue = Queue(chosen.queue)
+        if chosen.on is None:
+            await self._list_queue(queue)
+        target = self._list(queue, job).name(on.layout)
         uids: list[str] = []
         raws: list[bytes] = []
         checked: set[frozenset[str]] = set()
@@ -242,6 +261,7 @@ class Jobs:
         facts: dict[str, bytes | int] = {"total": len(calls), "left": len(calls), "failed": 0}
         if then is not None:
             facts["then"] = encode_record(then.name, then.kwargs, now, uid=new_uid())
+        await self._list_queue(queue)
         key = queue.batch(batch).name(self.valkey.layout)
         async with self.valkey.pipeline(transaction=True) as block:
             block.run(("HSET", key, *(part for pair in facts.items() for part in pair)), int)

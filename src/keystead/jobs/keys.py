@@ -133,6 +133,10 @@ PROGRESS: Channel[list[ProgressEvent]] = Channel(
 
 # -- workers -----------------------------------------------------------------------------------------------------------
 
+QUEUES: SetKey[str] = SetKey(
+    JOBS, "jobs:queues", str, member="name of a queue", purpose="named queues that were ever used", writers=_BOTH,
+    readers=("jobs.inspection",),
+)
 WORKERS: SortedSetKey[str] = SortedSetKey(
     JOBS, "jobs:workers", str, member="a worker's name", score="unix time of its last sign of life",
     purpose="workers that are there, or were lately", writers=_WORKER, readers=("jobs.inspection",),

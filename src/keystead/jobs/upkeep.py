@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from keystead.clock import Clock
 from keystead.engine import CutOff, Valkey
 from keystead.errors import Corrupt, Unavailable
-from keystead.jobs.keys import CONTROL, OPEN_SECONDS, TOTALS, WORKER, WORKERS
+from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, TOTALS, WORKER, WORKERS
 from keystead.jobs.models import WorkerState
 from keystead.jobs.station import Station
 from keystead.patterns.delayed import MOVE_DUE
@@ -119,6 +119,7 @@ class Upkeep:
         """Tell of this worker, and add what ended since the last time to the totals."""
         worker, now, tally = self._worker, self._clock.now(), self._worker.tally
         new = Tally(tally.done, tally.failed, tally.retried)
+        named = [station.queue.name for station in self._stations if station.queue.name]
         state = WorkerState(
             host=socket.gethostname(), pid=os.getpid(), started_at=self._started_at, beat_at=now,
             queues=" ".join(station.queue.name or "hot" for station in self._stations),
@@ -128,6 +129,8 @@ class Upkeep:
         async with self._valkey.pipeline(transaction=True) as block:
             WORKER.at(worker.name).set(block, state)
             WORKERS.at().add(block, worker.name, now)
+            if named:
+                QUEUES.at().add(block, *named)
             block.run(("ZREMRANGEBYSCORE", WORKERS.at().name(block.layout), "-inf", now - GONE_SECONDS), int)
             for name in ("done", "failed", "retried"):
                 if grown := getattr(new, name) - getattr(self._reported, name):

@@ -47,7 +47,7 @@ if keep_ms > 0 then
   redis.call('DEL', dependents)
 end
 redis.call('HDEL', waiting, 'failed:' .. uid)
-if ARGV[8] == '1' and redis.call('HEXISTS', batch, 'left') == 1 then
+if ARGV[8] == '1' and tonumber(redis.call('HGET', batch, 'left') or '0') > 0 then
   if status ~= 'succeeded' then redis.call('HINCRBY', batch, 'failed', 1) end
   if redis.call('HINCRBY', batch, 'left', -1) == 0 then
     local after = redis.call('HGET', batch, 'then')
