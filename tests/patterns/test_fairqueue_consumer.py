@@ -1,6 +1,7 @@
 """A worker on a fair queue: batches, heartbeats, the bell, cancellation and a clean stop."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 
 from keystead.clock import SystemClock
-from keystead.engine import Valkey
+from keystead.engine import Valkey, connect
 from keystead.keys import Keyspace
 from keystead.patterns.fairqueue import FairQueue
 from keystead.patterns.fairqueue_consumer import FairConsumer
 from keystead.patterns.fairqueue_values import Leased
+from keystead.settings import ValkeySettings
 
 QUEUE: FairQueue[dict[str, int]] = FairQueue(
     Keyspace("consumer"), "consumer:work", item=dict[str, int], fields=("request_id",), max_attempts=1, purpose="work")
@@ -103,6 +105,43 @@ async def test_failing_item_is_tried_again_later_and_dies(server: Valkey) -> Non
     assert attempts == [0, 1]
     assert told == [("a", item_id)]
     assert (await QUEUE.length(server)).dead == 1
+
+
+async def test_consumer_outlives_a_server_that_is_away_when_work_is_done(valkey: Valkey, fault_proxy: Any) -> None:
+    """What could not be finished comes again, and the consumer is there to take it."""
+    proxy = await fault_proxy()
+    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.5))
+    begun, away, attempts = asyncio.Event(), asyncio.Event(), []
+
+    async def handle(item: Leased[dict[str, int]]) -> None:
+        attempts.append(item.attempt)
+        begun.set()
+        await away.wait()
+
+    async def unfinished() -> bool:
+        return any("fairqueue_not_finished" in record for record in told)
+
+    async def finished() -> bool:
+        return (await QUEUE.length(valkey)).acked == 1
+
+    told: list[str] = []
+    watch = logging.Handler()
+    watch.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("keystead.patterns").addHandler(watch)
+    try:
+        async with running(client, handle, lease_seconds=5.0, idle_seconds=0.2):
+            await produce(valkey, "a", 1)
+            await asyncio.wait_for(begun.wait(), 30)
+            await proxy.refuse()
+            proxy.cut()
+            away.set()
+            await until(unfinished)
+            await proxy.restore()
+            await until(finished)
+    finally:
+        logging.getLogger("keystead.patterns").removeHandler(watch)
+        await client.aclose()
+    assert attempts == [0, 1]
 
 
 async def test_removed_item_stops_its_handler(server: Valkey) -> None:

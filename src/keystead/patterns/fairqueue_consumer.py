@@ -22,7 +22,8 @@ class FairConsumer(Generic[T]):
     What ``handle`` returns is the actual cost (None: as declared). If it raises, the item is handed back with a delay
     that doubles with each attempt, and dies after too many. An item whose body does not decode is buried. An item that
     is gone (removed, or lapsed in a long pause) has its handler cancelled at the next beat, within a quarter of the
-    lease. ``dead`` is told of items given up, as (shard, id). ``name`` must differ between processes.
+    lease. ``dead`` is told of items given up, as (shard, id). ``name`` must differ between processes. A server that is
+    away is waited for; an item that could not be finished meanwhile comes again.
     """
 
     def __init__(
@@ -108,6 +109,8 @@ class FairConsumer(Generic[T]):
             )
             for (item, task), answer in zip(held, answers, strict=True):
                 lease = item.id, item.token
+                if isinstance(answer, BaseException) and not isinstance(answer, Unavailable):
+                    raise answer
                 if answer is False and lease in self._running:
                     self._gone.add(lease)
                     counts.add("fairqueue_gone", queue=self._queue.name)
@@ -132,24 +135,32 @@ class FairConsumer(Generic[T]):
             cost = await self._handle(item)
         except Corrupt as error:
             log.error("fairqueue_corrupt", queue=self._queue.name, item=item.id, error=str(error))
-            await self._tell(item, await self._queue.bury(self._valkey, [item], now=self._clock.now()))
+            await self._hand_back(item, self._queue.bury(self._valkey, [item], now=self._clock.now()))
         except Exception as error:
             counts.add("fairqueue_failed", queue=self._queue.name)
             log.warning("fairqueue_failed", queue=self._queue.name, item=item.id, error=type(error).__name__)
             await self._give_back(item, self._retry_seconds * 2**item.attempt, count_attempt=True)
         else:
-            if not await self._queue.finish(self._valkey, item, now=self._clock.now(), actual_cost=cost):
+            await self._finish(item, cost)
+
+    async def _finish(self, item: Leased[T], cost: float | None) -> None:
+        try:
+            finished = await self._queue.finish(self._valkey, item, now=self._clock.now(), actual_cost=cost)
+        except Unavailable:
+            log.warning("fairqueue_not_finished", queue=self._queue.name, item=item.id)  # it may come once more
+        else:
+            if not finished:
                 counts.add("fairqueue_stale", queue=self._queue.name)
 
     async def _give_back(self, item: Leased[T], delay_seconds: float, *, count_attempt: bool) -> None:
+        await self._hand_back(item, self._queue.requeue(
+            self._valkey, [item], now=self._clock.now(), delay_seconds=delay_seconds, count_attempt=count_attempt))
+
+    async def _hand_back(self, item: Leased[T], handing: Awaitable[list[Requeued]]) -> None:
         try:
-            answers = await self._queue.requeue(self._valkey, [item], now=self._clock.now(),
-                                                delay_seconds=delay_seconds, count_attempt=count_attempt)
+            answers = await handing
         except Unavailable:
             log.warning("fairqueue_not_given_back", queue=self._queue.name, item=item.id)  # its lease will lapse
-        else:
-            await self._tell(item, answers)
-
-    async def _tell(self, item: Leased[T], answers: list[Requeued]) -> None:
+            return
         if self._dead is not None and answers == [Requeued.DEAD]:
             await self._dead([(item.shard, item.id)])

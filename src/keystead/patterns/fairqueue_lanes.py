@@ -5,6 +5,7 @@ in proportion to their active shards, so that fairness between shards of differe
 lanes are uneven (``imbalance`` tells by how much).
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 from zlib import crc32
@@ -60,16 +61,23 @@ class FairLanes(Generic[T]):
     async def take_batch(
         self, valkey: Valkey, most: int, consumer: str, *, now: float, lease_seconds: float | None = None
     ) -> tuple[FairQueue[T], LeasedBatch[T]]:
-        """Lease from the lane whose visit is due, or the next that has something. Says which lane it was."""
+        """Lease from the lane whose visit is due, or the next that has something. Says which lane it was.
+
+        ``look_at``, ``again`` and ``dead`` of the batch speak of all lanes that were visited.
+        """
         if self._visits % _WEIGH_EVERY == 0:
             await self._weigh(valkey)
         self._visits += 1
+        seen: list[LeasedBatch[T]] = []
         for lane in self._order():
             queue = self.lanes[lane]
-            batch = await queue.take_batch(valkey, most, consumer, now=now, lease_seconds=lease_seconds)
-            if batch.items:
-                return queue, batch
-        return queue, batch
+            seen.append(await queue.take_batch(valkey, most, consumer, now=now, lease_seconds=lease_seconds))
+            if seen[-1].items:
+                break
+        return queue, LeasedBatch(
+            seen[-1].items, min(batch.look_at for batch in seen), sum(batch.steps for batch in seen),
+            any(batch.again for batch in seen), tuple(item for batch in seen for item in batch.dead),
+        )
 
     def _order(self) -> list[int]:
         """Smooth weighted round robin: the lane furthest behind its share first."""
@@ -79,7 +87,6 @@ class FairLanes(Generic[T]):
         return order
 
     async def _weigh(self, valkey: Valkey) -> None:
-        self._active = [
-            max(1, await valkey.run(("LLEN", queue.keys.names(valkey.layout).base[0]), int, repeat=True))
-            for queue in self.lanes
-        ]
+        rings = [queue.keys.names(valkey.layout).base[0] for queue in self.lanes]
+        lengths = await asyncio.gather(*(valkey.run(("LLEN", ring), int, repeat=True) for ring in rings))
+        self._active = [max(1, length) for length in lengths]
