@@ -3,8 +3,6 @@
 One call is a piece of work that counts 20 events without and 20 events with a breakdown.
 """
 
-import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -101,19 +99,5 @@ async def measure(library: str, kind: str, tasks: int, url: str, seconds: float,
     protocol.answer(figures, {"library": f"{distribution} {version(distribution)}"})
 
 
-def main() -> None:
-    flags = protocol.parser()
-    flags.add_argument("library", choices=sorted(LIBRARIES))
-    flags.add_argument("kind", choices=KINDS)
-    flags.add_argument("--tasks", type=int, default=100)
-    given = flags.parse_args()
-    run = asyncio.run
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        run = uvloop.run
-    run(measure(given.library, given.kind, given.tasks, given.url, given.seconds, given.warm_up))
-
-
 if __name__ == "__main__":
-    main()
+    protocol.measure_library(measure, LIBRARIES, KINDS)

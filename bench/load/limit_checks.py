@@ -3,8 +3,6 @@
 Every check counts one use and is allowed; every task has a key of its own.
 """
 
-import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -84,19 +82,5 @@ async def measure(library: str, kind: str, tasks: int, url: str, seconds: float,
     protocol.answer(figures, {"library": f"{distribution} {version(distribution)}"})
 
 
-def main() -> None:
-    flags = protocol.parser()
-    flags.add_argument("library", choices=sorted(LIBRARIES))
-    flags.add_argument("kind", choices=KINDS)
-    flags.add_argument("--tasks", type=int, default=100)
-    given = flags.parse_args()
-    run = asyncio.run
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        run = uvloop.run
-    run(measure(given.library, given.kind, given.tasks, given.url, given.seconds, given.warm_up))
-
-
 if __name__ == "__main__":
-    main()
+    protocol.measure_library(measure, LIBRARIES, KINDS)

@@ -1,7 +1,6 @@
 """Measure pairs of taking and freeing a lock: ``python -m bench.load.locks redis_py alone --tasks 100 --url URL``."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
@@ -9,7 +8,7 @@ from importlib.metadata import version
 from bench.load import loops, protocol
 
 LEASE_SECONDS = 10
-KINDS = ("alone", "fenced", "shared")
+KINDS = ("alone", "fenced", "shared")  # a lock for each task; the same, numbered; one for all
 
 # Gives the call that takes and frees the lock of a name.
 Pairs = Callable[[str], loops.Call]
@@ -98,19 +97,5 @@ async def measure(library: str, kind: str, tasks: int, url: str, seconds: float,
     protocol.answer(figures, {"library": f"{package} {version(package)}", "loop": loop})
 
 
-def main() -> None:
-    flags = protocol.parser()
-    flags.add_argument("library", choices=sorted(LIBRARIES))
-    flags.add_argument("kind", choices=KINDS, help="alone: a lock for each task; fenced: numbered; shared: one for all")
-    flags.add_argument("--tasks", type=int, default=1)
-    given = flags.parse_args()
-    run = asyncio.run
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        run = uvloop.run
-    run(measure(given.library, given.kind, given.tasks, given.url, given.seconds, given.warm_up))
-
-
 if __name__ == "__main__":
-    main()
+    protocol.measure_library(measure, LIBRARIES, KINDS)
