@@ -9,11 +9,16 @@ from keystead.patterns.cache import Cache
 
 SPACE = Keyspace("faults.cache", tag="fc")
 LOADS = IntegerKey(SPACE, "loads", purpose="reads of the source")
-VALUES = Cache(SPACE, "value:{uid}", bytes, shared_seconds=60, local_seconds=60, lock_seconds=1, channel="ps:value",
+BRIEF_SECONDS = 3.0
+VALUES = Cache(SPACE, "value:{uid}", bytes, shared_seconds=60, local_seconds=60, lock_seconds=30, channel="ps:value",
                collab=True, purpose="a test")
-LOCAL = Cache(SPACE, "local:{uid}", bytes, local_seconds=60, lock_seconds=1, channel="ps:local", collab=True,
+LOCAL = Cache(SPACE, "local:{uid}", bytes, local_seconds=60, lock_seconds=30, channel="ps:local", collab=True,
               purpose="a test")
-FAMILIES = {"shared": VALUES, "local": LOCAL}
+BRIEF_VALUES = Cache(SPACE, "brief:{uid}", bytes, shared_seconds=60, local_seconds=60, lock_seconds=BRIEF_SECONDS,
+                     channel="ps:brief", collab=True, purpose="a test")
+BRIEF_LOCAL = Cache(SPACE, "brief_local:{uid}", bytes, local_seconds=60, lock_seconds=BRIEF_SECONDS,
+                    channel="ps:brief_local", collab=True, purpose="a test")
+FAMILIES = {"shared": VALUES, "local": LOCAL, "brief shared": BRIEF_VALUES, "brief local": BRIEF_LOCAL}
 
 
 async def read(url: str, family: str, uid: str, tasks: int, load_seconds: float) -> None:

