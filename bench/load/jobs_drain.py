@@ -12,11 +12,12 @@ from bench.load import protocol
 from bench.load.jobs_crew import Crew, crew, flags, is_quick
 from bench.load.queues import scene
 
-SETTLE_SECONDS = 0.3  # until the server has let go of the connections of the process that queued
+SETTLE_SECONDS = 0.3  # until the server has let go of the connections of the process before
 
 
 def fill(team: Crew, count: int) -> dict[str, float]:
     """Queue so many jobs."""
+    time.sleep(SETTLE_SECONDS)
     before = team.memory()
     seconds = team.produce("bulk", count)
     time.sleep(SETTLE_SECONDS)
