@@ -41,6 +41,7 @@ class SchedulerSettings:
     """How an instance of the scheduler works. All instances should agree on the times."""
 
     concurrency: int = 20  # tasks that one instance runs at once
+    take_seconds: float = 1.0  # how long one wait for a due task lasts, and so how long an idle instance takes to stop
     lease_seconds: float = TASK_LEASE_SECONDS
     heartbeat_seconds: float = 10.0
     promote_seconds: float = 1.0  # the leader looks at least this often for what is due
@@ -57,9 +58,11 @@ class SchedulerSettings:
                 f"a task's lease must outlast its heartbeat and last {TASK_LEASE_SECONDS} s at most; got heartbeat "
                 f"{self.heartbeat_seconds:g} s, lease {self.lease_seconds:g} s"
             )
-        if self.concurrency < 1 or not 1 <= self.promote_items <= 1000 or self.promote_seconds <= 0:
+        shortest = min(self.promote_seconds, self.take_seconds)
+        if self.concurrency < 1 or not 1 <= self.promote_items <= 1000 or shortest <= 0:
             raise DeclarationError(
-                f"an instance needs concurrency >= 1, promote_items from 1 to 1000, promote_seconds > 0; got {self}"
+                "an instance needs concurrency >= 1, promote_items from 1 to 1000, promote_seconds and take_seconds "
+                f"above zero; got {self}"
             )
 
 
@@ -91,7 +94,7 @@ class ScheduledTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class SchedulerOverview:
     """The scheduler at a glance."""
 
     scheduled: int
@@ -193,7 +196,7 @@ class Scheduler:
                 break
         return found[:most]
 
-    async def overview(self) -> Overview:
+    async def overview(self) -> SchedulerOverview:
         """How many tasks are where, who leads, and whether all is paused; at one instant."""
         async with self._valkey.pipeline(transaction=True) as pipeline:
             first = TASKS_SCHEDULED.at().range(pipeline, 0, 0)
@@ -206,7 +209,7 @@ class Scheduler:
             await pipeline.execute()
         scheduled, ready, processing, dead = [await size for size in sizes]
         earliest = await first
-        return Overview(
+        return SchedulerOverview(
             scheduled, ready, processing, dead, earliest[0][1] if earliest else None, await leader or "", await paused
         )
 
