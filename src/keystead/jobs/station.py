@@ -62,6 +62,7 @@ class Station:
         self._all_acknowledged.set()
         self._look_at: list[float] = []  # when to look for items that a lost reply left in purgatory
         self.stir = asyncio.Event()
+        self.something_put_off = asyncio.Event()
 
     # -- taking -----------------------------------------------------------------------------------------------------
 
@@ -210,10 +211,12 @@ class Station:
         uid, attempt = record.uid or new_uid(), record.attempt + bool(error)
         raw = changed(item.raw, uid=uid, attempt=attempt, slot=slot)
         kept = record.options is not None and record.options.keep_seconds > 0
-        return await self._surely(lambda: RETRY(
+        ours = await self._surely(lambda: RETRY(
             self._valkey, keys=(self.hands.purgatory, self.hands.poison, queue.delayed, queue.job(uid)),
             args=(item.raw, raw, float(due), error if kept else "", attempt), decode=bool,
         ))
+        self.something_put_off.set()
+        return ours
 
     async def sort(self, item: Item[JobRecord], category: int) -> None:
         """Pass a job on, byte for byte, to the list of its category."""

@@ -14,10 +14,12 @@ from keystead.errors import Corrupt, Unavailable
 from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, TOTALS, WORKER, WORKERS
 from keystead.jobs.models import WorkerState
 from keystead.jobs.station import Station
+from keystead.keys.references_collections import scored_pairs
 from keystead.patterns.delayed import MOVE_DUE
 from keystead.telemetry import logger
 
 UPKEEP_SECONDS = 1.0
+LEAST_SECONDS = 0.01  # between two looks at what is due, however many jobs fail
 MOVE_ITEMS = 1000
 GONE_SECONDS = 3600.0  # so long a worker that left is still listed
 
@@ -60,34 +62,52 @@ class Upkeep:
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs at the same time."""
-        return [self._listen(), self._report(), *(self._tend(station) for station in self._stations)]
+        return [self._listen(), self._report(), *(self._tend(station) for station in self._stations),
+                *(self._promote(station) for station in self._stations)]
+
+    async def prepare(self) -> None:
+        """Learn what was called off before anything is taken."""
+        for station in self._stations:
+            with contextlib.suppress(Unavailable):
+                await self._learn_cancelled(station, self._clock.now())
 
     # -- the queues -------------------------------------------------------------------------------------------------
 
     async def _tend(self, station: Station) -> None:
         while True:
-            pause = UPKEEP_SECONDS
             with contextlib.suppress(Unavailable):
                 now = self._clock.now()
                 adopted = await station.queue.work.adopt(self._valkey, now=now)
                 if adopted.workers:
                     _log.warning("took over from dead workers", workers=adopted.workers, jobs=adopted.items,
                                  given_up=adopted.dead)
-                pause = await self._move_due(station, now)
                 await self._learn_cancelled(station, now)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(UPKEEP_SECONDS)
 
-    async def _move_due(self, station: Station, now: float) -> float:
+    async def _promote(self, station: Station) -> None:
+        """Queue what is due, when it is due; what others put off for less than a second may be so much late."""
+        while True:
+            pause = UPKEEP_SECONDS
+            with contextlib.suppress(Unavailable):
+                pause = await self._move_due(station)
+            station.something_put_off.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await station.something_put_off.wait()
+            await asyncio.sleep(LEAST_SECONDS)
+
+    async def _move_due(self, station: Station) -> float:
         """Queue what is due; says after how long to look again."""
-        delayed = station.queue.delayed
+        delayed, now = station.queue.delayed, self._clock.now()
         while True:
             moved = await MOVE_DUE(self._valkey, keys=(delayed, station.queue.work.queue), args=(now, MOVE_ITEMS, -1))
             if moved[1] < MOVE_ITEMS:
                 break
-        following = await delayed.range(self._valkey, 0, 0)
-        if not following:
-            return UPKEEP_SECONDS
-        return min(UPKEEP_SECONDS, max(0.01, following[0][1] - self._clock.now()))
+        # Only the time is wanted: a record that does not decode is no reason to stop.
+        found = await self._valkey.run(
+            ("ZRANGE", delayed.name(self._valkey.layout), 0, 0, "WITHSCORES"), scored_pairs, repeat=True
+        )
+        return min([UPKEEP_SECONDS, *(max(0.0, due - self._clock.now()) for _, due in found)])
 
     async def _learn_cancelled(self, station: Station, now: float) -> None:
         """Messages may be missed; what was called off is also written down."""

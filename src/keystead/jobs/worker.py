@@ -143,6 +143,7 @@ class Worker:
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
         upkeep = Upkeep(self._valkey, self._clock, self, self._stations)
+        await upkeep.prepare()
         try:
             with Heartbeat(self._valkey, [station.hands for station in self._stations]):
                 async with asyncio.TaskGroup() as steady:

@@ -1,0 +1,47 @@
+"""Upkeep: due jobs are queued, cancellations are learnt, workers are seen."""
+
+import asyncio
+
+from keystead.clock import SystemClock
+from keystead.engine import Valkey
+from keystead.jobs import JobBook, Jobs
+from keystead.jobs.keys import TOTALS, WORKER, WORKERS, Queue
+
+from .running import at_work, until
+
+
+async def nothing() -> None: ...
+
+
+def book() -> JobBook:
+    book = JobBook()
+    book.register("t.nothing", nothing)
+    return book
+
+
+async def test_a_worker_is_seen_while_it_works_and_gone_when_it_left(server: Valkey) -> None:
+    async with at_work(server, book(), concurrency=7) as worker:
+        await Jobs(server).enqueue("t.nothing")
+        await until(lambda: TOTALS.at().get(server, "done"))
+        state = await WORKER.at(worker.name).get(server)
+        assert state is not None and (state.concurrency, state.queues, state.stopping) == (7, "hot", False)
+        assert [name for name, _ in await WORKERS.at().range(server)] == [worker.name]
+    assert await WORKER.at(worker.name).get(server) is None and await WORKERS.at().size(server) == 0
+    assert await TOTALS.at().get(server, "done") == 1
+
+
+async def test_thousands_that_are_due_at_once_are_queued(server: Valkey) -> None:
+    ran = 0
+
+    async def count(n: int) -> None:
+        nonlocal ran
+        ran += 1
+
+    jobs, numbers = Jobs(server), book()
+    numbers.register("t.count", count)
+    at = SystemClock().now() + 1
+    await asyncio.gather(*(jobs.options(at=at).enqueue("t.count", n=n) for n in range(2500)))
+    assert await Queue().delayed.size(server) == 2500
+    async with at_work(server, numbers):
+        await until(lambda: ran == 2500)
+    assert await Queue().delayed.size(server) == 0
