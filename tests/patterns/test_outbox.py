@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import IntegerKey, Keyspace, ListKey, Registry
-from keystead.patterns.outbox import Delivery, Inbox, Outbox
+from keystead.patterns.outbox import REMOVE, Delivery, Inbox, Outbox
 from keystead.testing.clock import MovableClock
 from keystead.testing.server import LocalServer
 
@@ -32,6 +32,7 @@ COUNT = IntegerKey(MSG, "count", purpose="the state")
 HOT = ListKey(JOBS, "jobs:hot", Job, purpose="ready jobs")
 SEEN = Inbox(JOBS, "jobs:relayed:{uid}", held_seconds=3600, purpose="jobs")
 NOW = 5.0
+CPU = ("used_cpu_user_main_thread", "used_cpu_sys_main_thread")
 
 
 def jobs(*numbers: int) -> list[Job]:
@@ -85,11 +86,13 @@ async def test_mark_ends_after_its_time(valkey: Valkey, moving_clock: MovableClo
 
 
 async def test_full_target_leaves_entries_where_they_are(server: Valkey) -> None:
+    await HOT.at().push_right(server, *jobs(0))
     await OUT.add(server, *jobs(1, 2, 3))
     deliver = SEEN.into(server, HOT.at(), limit=2)
     turn = await OUT.relay(server, deliver, now=NOW)
     assert turn.full and turn.delivered == 0
-    assert await OUT.length(server) == 3 and await HOT.at().length(server) == 0
+    assert await OUT.length(server) == 3 and await HOT.at().length(server) == 1
+    await HOT.at().pop_left(server)
     assert await OUT.drain(server, deliver, now=NOW, most=2) == 2
     await HOT.at().pop_left(server)
     assert await OUT.drain(server, deliver, now=NOW, most=2) == 1
@@ -106,6 +109,55 @@ async def test_undecodable_entry_is_buried_and_the_others_arrive(server: Valkey)
     [letter] = await OUT.dead.range(server)
     assert letter.raw == b"nonsense" and letter.dead_at == NOW
     assert await OUT.length(server) == 0
+
+
+async def test_entry_without_a_uid_is_buried_and_the_others_arrive(server: Valkey) -> None:
+    """A script wrote it, so nobody could refuse it."""
+    for raw in (b'{"uid":""}', b'{"uid":"1"}', b'{"name":"x","uid":""}', b'{"uid":"2"}'):
+        await server.run(("RPUSH", OUT.outbox.name(server.layout), raw), int)
+    turn = await OUT.relay(server, SEEN.into(server, HOT.at()), now=NOW)
+    assert (turn.delivered, turn.dead) == (2, 2)
+    assert await HOT.at().range(server) == jobs(1, 2) and await OUT.length(server) == 0
+    assert all("no uid" in letter.error for letter in await OUT.dead.range(server))
+
+
+async def test_uid_that_no_key_may_hold_has_one_effect_too(server: Valkey) -> None:
+    await OUT.add(server, Job("order:17"), Job("x\0y"), Job("order:17"))
+    assert (await OUT.relay(server, SEEN.into(server, HOT.at()), now=NOW)).delivered == 3
+    assert await HOT.at().range(server) == [Job("order:17"), Job("x\0y")]
+
+
+async def test_target_smaller_than_a_turn_is_still_filled(server: Valkey) -> None:
+    await OUT.add(server, *jobs(*range(7)))
+    arrived: list[Job] = []
+    async with asyncio.timeout(30):
+        while await OUT.length(server):
+            await OUT.relay(server, SEEN.into(server, HOT.at(), limit=3), now=NOW, most=100)
+            assert await HOT.at().length(server) <= 3
+            arrived += [await HOT.at().pop_left(server)]
+    arrived += await HOT.at().range(server)
+    assert arrived == jobs(*range(7))
+    with pytest.raises(DeclarationError, match="takes no entries"):
+        SEEN.into(server, HOT.at(), limit=0)
+
+
+async def test_relay_that_comes_second_costs_no_more_in_a_long_outbox(valkey: Valkey) -> None:
+    """Processor time of the server for removing what another relay has removed: as with a short outbox."""
+    cost: dict[int, float] = {}
+    for length in (200, 50_000):
+        await clear(valkey)
+        entries = [b'{"uid":"%06d"}' % number for number in range(length)]
+        await valkey.run(("RPUSH", OUT.outbox.name(valkey.layout), *entries), int)
+        gone = [b'{"uid":"gone %d"}' % number for number in range(50)]
+        times = []
+        for _ in range(5):
+            before = await valkey.info("cpu")
+            assert await REMOVE(valkey, keys=[OUT.outbox, OUT.dead], args=(50, 50, *gone)) == 0
+            after = await valkey.info("cpu")
+            times.append(sum(after[name] - before[name] for name in CPU))
+        cost[length] = sorted(times)[2]
+        assert await OUT.length(valkey) == length
+    assert cost[50_000] < 10 * cost[200], f"seconds by length: {cost}"
 
 
 async def test_function_gets_entries_in_order_and_its_error_keeps_them(server: Valkey) -> None:

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -12,10 +13,10 @@ from typing import Any, Generic, TypeVar, Unpack
 from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Invalid
-from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, Value
+from keystead.keys import AtMost, FlagKey, FlagRef, Keyspace, ListKey, ListRef, Value
 from keystead.keys.codecs import Of
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, count_spoiled, facts_of, opened
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, Spoiled, count_spoiled, facts_of, opened
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ class OutboxEntry(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """One turn of a relay: entries delivered, entries that do not decode, and whether the target was full."""
+    """One turn of a relay: entries delivered, entries that could not be, and whether the target was full."""
 
     delivered: int
     dead: int = 0
@@ -112,7 +113,7 @@ class Outbox(Generic[T]):
         """Deliver up to ``most`` of the oldest entries, then remove them.
 
         A crash in between delivers them again, with no second effect. What ``deliver`` raises is raised here, and the
-        entries stay, foremost. Undecodable ones go to the dead letters and do not stop the others.
+        entries stay, foremost. Those that do not decode or have no uid go to the dead letters and do not stop the others.
         """
         if not 1 <= most <= MOST_ENTRIES:
             raise Invalid(f"a relay delivers 1 to {MOST_ENTRIES} entries at a time, got {most}")
@@ -120,16 +121,30 @@ class Outbox(Generic[T]):
         raws: list[bytes] = await valkey.run(("LRANGE", outbox.name(valkey.layout), 0, most - 1), list, repeat=True)
         if not raws:
             return Relayed(0)
-        items, spoiled = opened(self.outbox_key.codec, raws)
-        entries = [OutboxEntry(self._uid(item.value), item.value, item.raw) for item in items]
+        entries, spoiled = self._entries(raws)
         delivery = await deliver(entries) if entries else Delivery.ACCEPTED
         full = delivery is Delivery.NO_ROOM
         count_spoiled(self.outbox_key, spoiled)
         pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
-        done = [] if full else [item.raw for item in items]
+        done = [] if full else [entry.raw for entry in entries]
         if done or pairs:
-            await REMOVE(valkey, keys=[outbox, self.dead], args=(len(done), *done, *pairs))
+            await REMOVE(valkey, keys=[outbox, self.dead], args=(len(raws), len(done), *done, *pairs))
         return Relayed(len(done), len(spoiled), full)
+
+    def _entries(self, raws: Sequence[bytes]) -> tuple[list[OutboxEntry[T]], tuple[Spoiled, ...]]:
+        """Entries that can be delivered; those that do not decode or have no uid are told apart."""
+        items, spoiled = opened(self.outbox_key.codec, raws)
+        entries: list[OutboxEntry[T]] = []
+        for item in items:
+            try:
+                uid = self._uid(item.value)
+            except DeclarationError:
+                uid = ""
+            if uid:
+                entries.append(OutboxEntry(uid, item.value, item.raw))
+            else:
+                spoiled = (*spoiled, Spoiled(item.raw, "has no uid, so it might have two effects"))
+        return entries, spoiled
 
     async def wait(self, valkey: Valkey, timeout_seconds: float) -> bool:
         """Wait, without polling, until an entry is there; False when the time is over first. Nothing is taken."""
@@ -174,13 +189,20 @@ class Inbox:
     def into(self, valkey: Valkey, target: ListRef[Any], *, limit: int | None = None, **named: Value) -> Deliver[Any]:
         """A delivery that pushes entries onto a list of the marks' tag, in order, each uid once.
 
-        ``limit``: while the list would grow longer, nothing is pushed and the entries wait in their outbox.
+        ``limit``: while the list would grow longer, nothing is pushed and the entries wait in their outbox. More
+        entries than that are delivered in several steps.
         """
+        if limit is not None and limit < 1:
+            raise DeclarationError(f"{target.logical}: a list of at most {limit} elements takes no entries")
 
         async def deliver(entries: Sequence[OutboxEntry[Any]]) -> Delivery:
             pairs = [(entry.uid, entry.raw) for entry in entries]
-            pushed = await self.deliver(valkey, target, pairs, limit=limit, **named)
-            return Delivery.NO_ROOM if pushed is None else Delivery.ACCEPTED
+            step = len(pairs) if limit is None else limit
+            for first in range(0, len(pairs), step):
+                pushed = await self.deliver(valkey, target, pairs[first : first + step], limit=limit, **named)
+                if pushed is None:  # what was pushed is delivered again later, and has no second effect
+                    return Delivery.NO_ROOM
+            return Delivery.ACCEPTED
 
         return deliver
 
@@ -190,15 +212,23 @@ class Inbox:
     ) -> Awaitable[int | None]:
         """Push those bytes whose uid has no mark yet, and mark them, in one atomic step.
 
-        Says how many were new; None when the list has no room for them.
+        Says how many were new; None when the list has no room for them. A uid that cannot stand in the name of a mark,
+        one with colons say, is marked by its SHA-256.
         """
-        variable = self.mark_key.template.names[-1]
-        marks = [self.mark_key.at(**{**named, variable: uid}) for uid, _ in entries]
+        marks = [self._mark(uid, named) for uid, _ in entries]
         most = -1 if limit is None else limit
         return DELIVER(
             on, keys=[target, *marks], args=(self._held_ms, most, *(raw for _, raw in entries)),
             decode=lambda new: None if new < 0 else new,
         )
+
+
+    def _mark(self, uid: str, named: Mapping[str, Value]) -> FlagRef:
+        variable = self.mark_key.template.names[-1]
+        try:
+            return self.mark_key.at(**{**named, variable: uid})
+        except DeclarationError:
+            return self.mark_key.at(**{**named, variable: hashlib.sha256(uid.encode()).hexdigest()})
 
 
 def _own_uid(value: Any) -> str:
