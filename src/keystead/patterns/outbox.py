@@ -113,7 +113,7 @@ class Outbox(Generic[T]):
         """Deliver up to ``most`` of the oldest entries, then remove them.
 
         A crash in between delivers them again, with no second effect. What ``deliver`` raises is raised here, and the
-        entries stay, foremost. Those that do not decode or have no uid go to the dead letters and do not stop the others.
+        entries stay, foremost. Those that do not decode or have no uid go to the dead letters and stop no others.
         """
         if not 1 <= most <= MOST_ENTRIES:
             raise Invalid(f"a relay delivers 1 to {MOST_ENTRIES} entries at a time, got {most}")
