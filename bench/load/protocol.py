@@ -29,7 +29,7 @@ def answer(figures: Mapping[str, float], facts: Mapping[str, object]) -> None:
 
 
 def measure_library(measure: Measure, libraries: Iterable[str], kinds: Iterable[str]) -> None:
-    """The whole program of a load that several libraries can bear: one of them, one kind of load, on uvloop if there."""
+    """The whole program of a load that several libraries can bear: measures one of them, on uvloop if that is there."""
     flags = parser()
     flags.add_argument("library", choices=sorted(libraries))
     flags.add_argument("kind", choices=list(kinds))

@@ -2,11 +2,11 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Unpack
 
 from keystead.clock import Clock
 from keystead.engine import Script
@@ -15,6 +15,7 @@ from keystead.errors import DeclarationError, LimitReached, Unavailable
 from keystead.ids import new_uid
 from keystead.keys import Argument, AtMost, Keyspace, SortedSetKey, SortedSetRef, StringKey, StringRef, Value
 from keystead.patterns.facts import PatternFacts, told
+from keystead.patterns.gathering import OrElse
 from keystead.telemetry import counts
 
 ASK = Script("keystead.patterns", "scripts/breaker/ask.lua")
@@ -156,7 +157,7 @@ class BreakerAt:
             on, keys=[self._calls, self._probe],
             args=[now, *trips, uid, round(self.breaker.probe_seconds * 1000)], decode=read,
         )
-        return _OrElse(asked, self, uid)
+        return OrElse(asked, lambda: self.without_server(uid))
 
     def record(self, on: ScriptRunner, permit: Permit, *, went_well: bool, now: float) -> Awaitable[BreakerState]:
         """Note how an allowed call ended; says whether the breaker is open now. May be repeated."""
@@ -182,21 +183,6 @@ class BreakerAt:
         if self.breaker.fails is FailMode.OPEN:
             return Permit(uid, BreakerState.CLOSED, degraded=True)
         return Permit(uid, BreakerState.OPEN, retry_after_seconds=RETRY_AFTER_SECONDS, degraded=True)
-
-
-class _OrElse(Awaitable[Permit]):
-    """An answer, or what was declared for a server that is away."""
-
-    def __init__(self, asked: Awaitable[Permit], breaker: BreakerAt, uid: str) -> None:
-        self._asked = asked
-        self._breaker = breaker
-        self._uid = uid
-
-    def __await__(self) -> Generator[Any, Any, Permit]:
-        try:
-            return (yield from self._asked.__await__())
-        except Unavailable:
-            return self._breaker.without_server(self._uid)
 
 
 class Call:

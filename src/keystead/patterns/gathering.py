@@ -6,13 +6,13 @@ after another; while it is crowded, the first waits for them too. For each calle
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeGuard, TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary, ref
 
 from keystead.engine import Script, Valkey
 from keystead.engine.cluster import ClusterValkey
-from keystead.errors import ReplyLost
+from keystead.errors import ReplyLost, Unavailable
 from keystead.keys import Argument, Layout, Reply, key_slot
 
 T = TypeVar("T")
@@ -40,6 +40,22 @@ async def answered(asked: Awaitable[T]) -> T:
             return await asked
     except TimeoutError:
         raise ReplyLost(f"the server did not answer within {ANSWER_SECONDS:g} s; it may have counted the use") from None
+
+
+class OrElse(Awaitable[T]):
+    """The answer, or what ``instead`` says while the server is away."""
+
+    __slots__ = ("_asked", "_instead")
+
+    def __init__(self, asked: Awaitable[T], instead: Callable[[], T]) -> None:
+        self._asked = asked
+        self._instead = instead
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        try:
+            return (yield from self._asked.__await__())
+        except Unavailable:
+            return self._instead()
 
 
 Arguments = tuple[Argument, ...]

@@ -5,18 +5,18 @@ The kinds are modules of their own: ``limits_windows`` (cooldown, fixed window, 
 """
 
 import math
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
-from keystead.errors import DeclarationError, Unavailable
+from keystead.errors import DeclarationError
 from keystead.keys import Executor, KeyReference, Reply
-from keystead.patterns.gathering import answered, is_client
+from keystead.patterns.gathering import OrElse, answered, is_client
 from keystead.telemetry import counts
 
 CHECK_ALL = Script("keystead.patterns", "scripts/limits/check_all.lua")
@@ -81,7 +81,7 @@ class LimitAt:
         asked = script(on, keys=[self.reference], args=arguments, decode=decision)
         if is_client(on):
             asked = answered(asked)
-        return asked if self.when_away is WhenAway.CLOSED else OrOpen(asked, now)
+        return asked if self.when_away is WhenAway.CLOSED else OrElse(asked, lambda: open_decision(now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _checked(
         asked = answered(asked)
     if any(rule.limit.when_away is WhenAway.CLOSED for rule in rules):
         return asked
-    return OrOpen(asked, now, lambda open_decision: shape(Checked(True, (open_decision,) * len(rules))))
+    return OrElse(asked, lambda: shape(Checked(True, (open_decision(now),) * len(rules))))
 
 
 def _all(reply: Reply) -> Checked:
@@ -150,25 +150,6 @@ def decision(reply: Reply) -> Decision:
     """Read what the scripts of limits return."""
     allowed, remaining, retry_ms, reset_ms, start = reply
     return Decision(allowed == 1, remaining, retry_ms / 1000, reset_ms / 1000, int(start) / 1_000_000)
-
-
-class OrOpen:
-    """Something to await that lets the use through when the server is away."""
-
-    __slots__ = ("_asked", "_now", "_shape")
-
-    def __init__(
-        self, asked: Awaitable[Any], now: float, shape: Callable[[Decision], Any] = lambda decision: decision
-    ) -> None:
-        self._asked = asked
-        self._now = now
-        self._shape = shape
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        try:
-            return (yield from self._asked.__await__())
-        except Unavailable:
-            return self._shape(open_decision(self._now))
 
 
 def open_decision(now: float) -> Decision:

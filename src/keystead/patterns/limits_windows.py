@@ -8,8 +8,8 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Exactly, IntegerKey, IntegerRef, Keyspace, Layout, Reply, Sliding, Value
 from keystead.patterns.facts import PatternFacts
-from keystead.patterns.gathering import Gathering, is_client
-from keystead.patterns.limits import Decision, LimitAt, OrOpen, Rule, WhenAway, milliseconds, open_decision, positive
+from keystead.patterns.gathering import Gathering, OrElse, is_client
+from keystead.patterns.limits import Decision, LimitAt, Rule, WhenAway, milliseconds, open_decision, positive
 
 COUNT = Script("keystead.patterns", "scripts/limits/count.lua")
 GIVE_BACK = Script("keystead.patterns", "scripts/limits/give_back.lua")
@@ -24,7 +24,7 @@ class _Window:
     renews: ClassVar[bool] = False
 
     def __init__(
-        self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool,
+        self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = True,
         when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
     ) -> None:
         self.most = positive("most", most)
@@ -71,13 +71,6 @@ class FixedWindow(_Window):
     ``counts_refused`` the key also shows how many were refused; uses with a cost need it off.
     """
 
-    def __init__(
-        self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = True,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
-    ) -> None:
-        super().__init__(keyspace, pattern, most=most, window_seconds=window_seconds, counts_refused=counts_refused,
-                         when_away=when_away, **facts)
-
 
 class RestartingWindow(_Window):
     """``most`` uses with less than ``window_seconds`` between them: each use starts the window again.
@@ -87,13 +80,6 @@ class RestartingWindow(_Window):
     """
 
     renews = True
-
-    def __init__(
-        self, keyspace: Keyspace, pattern: str, *, most: int, window_seconds: float, counts_refused: bool = True,
-        when_away: WhenAway = WhenAway.OPEN, **facts: Unpack[PatternFacts],
-    ) -> None:
-        super().__init__(keyspace, pattern, most=most, window_seconds=window_seconds, counts_refused=counts_refused,
-                         when_away=when_away, **facts)
 
 
 class WindowAt(LimitAt):
@@ -124,7 +110,7 @@ class WindowAt(LimitAt):
         if is_client(on):
             return self._use_now(on, name, arguments, now)
         asked = COUNT(on, keys=[name], args=arguments, decode=lambda reply: self._read(reply, cost, now))
-        return asked if self.when_away is WhenAway.CLOSED else OrOpen(asked, now)
+        return asked if self.when_away is WhenAway.CLOSED else OrElse(asked, lambda: open_decision(now))
 
     async def _use_now(self, on: Valkey, name: bytes, arguments: tuple[int, ...], now: float) -> Decision:
         try:
