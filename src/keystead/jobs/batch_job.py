@@ -1,0 +1,224 @@
+"""Batch job: one runner at a time works off a list or what is due, and nothing is lost however it ends.
+
+A subclass names its keys and says how one item is processed; lock, purgatory, time budget, stop reasons, what is kept
+of each run, dead letters and counts come with the frame. ``docs/jobs/batch-jobs.md`` says how to write one.
+"""
+
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.errors import DeclarationError, Unavailable
+from keystead.jobs.batch_job_run import BatchRun, Run, RunRecord, Step, StopReason
+from keystead.jobs.batch_job_source import DueSource, ListSource, Source
+from keystead.jobs.retry import GiveUp, RetryLater
+from keystead.jobs.shutdown import graceful_sleep
+from keystead.keys import RecordKey
+from keystead.patterns import DelayedSet, LockHeld, SmartLock, WorkList
+from keystead.telemetry import counts, logger
+
+T = TypeVar("T")
+
+BUDGET_SECONDS: Final = 50.0
+AGAIN_SECONDS: Final = 900.0
+
+counts.describe("batch_job_runs", "runs of a batch job, by the reason why they stopped")
+counts.describe("batch_job_items", "items of a batch job, by what became of them")
+
+_log = logger("jobs")
+
+
+class BatchJob(Generic[T]):
+    """A job that runs now and then, alone, and works off what has gathered.
+
+    A subclass sets ``source``, ``lock`` and ``runs`` and writes ``process``. ``holds_next``: the next item is taken
+    in the step that finishes the last, and an empty list is the first reason to stop that is looked for; otherwise
+    up to ``batch_items`` are taken at a time, and it is the last. ``slice_items`` are processed and finished together.
+    """
+
+    source: ClassVar[WorkList[Any] | DelayedSet[Any]]
+    lock: ClassVar[SmartLock]
+    runs: ClassVar[RecordKey[Any]]
+    holds_next: ClassVar[bool] = False
+    batch_items: ClassVar[int] = 100
+    slice_items: ClassVar[int] = 1
+    budget_seconds: ClassVar[float] = BUDGET_SECONDS
+    again_seconds: ClassVar[float] = AGAIN_SECONDS  # when a member of a delayed set that failed is due again
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, *, stopping: Callable[[], bool] = lambda: False, hostname: str = ""
+    ) -> None:
+        """``stopping`` says that the process was asked to end. ``hostname`` is the place that the lock is held by."""
+        self.valkey, self.clock, self.stopping = valkey, clock, stopping
+        self._hostname = hostname or f"jobs-{socket.gethostname()}"
+        self._record = RunRecord(self.runs)
+        self._source: Source[Any] = (
+            ListSource(self.source) if isinstance(self.source, WorkList) else DueSource(self.source)
+        )
+        if self.holds_next and self.slice_items != 1:
+            raise DeclarationError(f"{self._record.name}: a job that holds its next item processes one at a time")
+
+    # -- what a subclass says ---------------------------------------------------------------------------------------
+
+    async def process(self, value: T, step: Step) -> None:
+        """Do what one item asks for. It may be seen again after a crash, so effects are keyed by the item's uid.
+
+        On return the item is finished, together with what was queued on ``step.pipeline``. ``GiveUp`` makes it a dead
+        letter. ``RetryLater`` and any other exception let it be tried again: in a list behind the others and up to its
+        declared tries, in a delayed set at a later time. ``Unavailable`` counts against no item: it is tried again
+        after a pause, now or in the next run.
+        """
+        raise NotImplementedError
+
+    async def process_slice(self, values: list[T], step: Step) -> None:
+        """As ``process``, for ``slice_items`` at once. After an exception they are processed one by one instead."""
+        for value in values:
+            await self.process(value, step)
+
+    async def is_congested(self) -> bool:
+        """Whether those who get the results have too much already: then the run stops with ``backpressure``."""
+        return False
+
+    async def has_credentials(self) -> bool:
+        """Whether what is needed to work can be had: if not, the run stops with ``credentials``."""
+        return True
+
+    # -- a run ------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> BatchRun | None:
+        """Work until there is a reason to stop; None, at once, while another run holds the lock.
+
+        What was taken and not finished is put back. If the process dies, or the server goes away, it stays in
+        purgatory and comes first in the next run; an item that is there at too many deaths becomes a dead letter.
+        """
+        holding = self.lock.at().hold(self.valkey, self.clock, hostname=self._hostname, stopping=self.stopping)
+        async with AsyncExitStack() as held:
+            try:
+                await held.enter_async_context(holding)
+            except LockHeld:
+                counts.add("batch_job_runs", job=self._record.name, stop_reason="held")
+                return None
+            return await self._run()
+
+    async def _run(self) -> BatchRun:
+        started_at = self.clock.now()
+        await self._record.begun(self.valkey, started_at)
+        run = Run(started_at, self._record.zeros())
+        await self._recover(run)
+        reason = await self._work_off(run)
+        if run.held:
+            await self._source.put_back(self.valkey, run.held)
+        finished_at = self.clock.now()
+        ended = run.ended(reason, finished_at - started_at)
+        await self._record.ended(self.valkey, ended, finished_at)
+        self._tell(ended)
+        return ended
+
+    async def _recover(self, run: Run) -> None:
+        run.recovered, dead = await self._source.recover(self.valkey, run.started_at)
+        run.dead += dead
+        if run.recovered or dead:
+            _log.warning("batch job recovers what a dead run left", job=self._record.name, items=run.recovered,
+                         dead=dead)
+
+    async def _work_off(self, run: Run) -> StopReason:
+        if self.holds_next:
+            await self._take(run, 1)
+        while True:
+            reason = await self._reason_to_stop(run)
+            if reason is not None:
+                return reason
+            if not run.held:
+                await self._take(run, self.batch_items)
+                if not run.held:
+                    return StopReason.LIST_EXHAUSTED
+            if run.pause_seconds > 0:
+                pause, run.pause_seconds = run.pause_seconds, 0.0
+                await graceful_sleep(pause, stopping=self.stopping, clock=self.clock)
+            else:
+                await self._work(run, run.held[: 1 if run.alone else self.slice_items])
+
+    async def _reason_to_stop(self, run: Run) -> StopReason | None:
+        if self.holds_next and not run.held:
+            return StopReason.LIST_EXHAUSTED
+        if self.stopping():
+            return StopReason.SIGNAL
+        if self.clock.now() - run.started_at + run.pause_seconds >= self.budget_seconds:
+            return StopReason.TIME_EXHAUSTED
+        if self.holds_next or not run.held:
+            if await self.is_congested():
+                return StopReason.BACKPRESSURE
+            if not await self.has_credentials():
+                return StopReason.CREDENTIALS
+        return None
+
+    async def _take(self, run: Run, most: int) -> None:
+        taken = await self._source.take(self.valkey, most, self.clock.now(), run.started_at)
+        run.held = taken.items
+        run.dead += taken.dead
+
+    async def _work(self, run: Run, items: list[Any]) -> None:
+        step = Step(self.valkey, run)
+        try:
+            await self.process_slice([item.value for item in items], step)
+        except Unavailable as error:
+            _log.warning("batch job could not reach what it needs", job=self._record.name, reason=str(error))
+            run.slow_down()
+            await step.drop()
+        except Exception as error:  # this is the loop of a worker: no item may stop it, whatever it raises
+            await step.drop()
+            if len(items) > 1:
+                run.alone = len(items)
+            else:
+                await self._failed(run, items[0], error)
+        else:
+            await self._finish(run, step, items)
+
+    async def _finish(self, run: Run, step: Step, items: list[Any]) -> None:
+        effects = step.pipeline if step.has_effects else None
+        if self.holds_next:
+            taken = await self._source.finish_and_take(
+                self.valkey, effects, items, self.clock.now(), run.started_at
+            )
+            run.held = taken.items
+            run.dead += taken.dead
+            lost = taken.lost
+        else:
+            lost = await self._source.finish(self.valkey, effects, items)
+            self._settled(run, len(items))
+        run.done += len(items)
+        if lost:
+            _log.warning("batch job finished items that were not its own any more", job=self._record.name, items=lost)
+
+    async def _failed(self, run: Run, item: Any, error: Exception) -> None:
+        now, said = self.clock.now(), f"{type(error).__name__}: {error}"[:1000]
+        if isinstance(error, GiveUp):
+            await self._source.bury(self.valkey, item, str(error) or "given up", now)
+            run.dead += 1
+        else:
+            wish = error if isinstance(error, RetryLater) else RetryLater(self.again_seconds)
+            put_off = await self._source.put_off(self.valkey, item, wish, said, now)
+            run.failed += 1
+            run.dead += put_off.dead
+            if isinstance(error, RetryLater):
+                run.pause_seconds = max(run.pause_seconds, put_off.pause_seconds)
+            else:
+                run.slow_down()
+                _log.warning("batch job item failed", job=self._record.name, error=type(error).__name__)
+        self._settled(run, 1)
+        if self.holds_next:
+            await self._take(run, 1)
+
+    @staticmethod
+    def _settled(run: Run, items: int) -> None:
+        run.held = run.held[items:]
+        run.alone = max(0, run.alone - items)
+
+    def _tell(self, run: BatchRun) -> None:
+        counts.add("batch_job_runs", job=self._record.name, stop_reason=run.stop_reason.value)
+        for outcome in ("done", "failed", "dead", "recovered"):
+            if amount := getattr(run, outcome):
+                counts.add("batch_job_items", amount, job=self._record.name, outcome=outcome)
