@@ -26,7 +26,7 @@ from keystead.jobs.keys import (
     TASKS_QUEUE,
     TASKS_SCHEDULED,
 )
-from keystead.jobs.scheduler import SchedulerOverview, Scheduler
+from keystead.jobs.scheduler import Scheduler, SchedulerOverview
 from keystead.jobs.scheduler_steps import Scheduled
 from keystead.testing.server import LocalServer
 

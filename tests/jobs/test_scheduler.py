@@ -1,6 +1,7 @@
 """The scheduler's steps beside a model, what a client sees of it, and the leader's work."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -145,6 +146,34 @@ async def one_life(mortal: Mortal, term: Term, ids: tuple[str, ...]) -> None:
         assert isinstance(held, Claim)
         await steps.heartbeat(on, held, 30.0)
         await (steps.complete(on, held) if number == 0 else steps.fail(on, held, "broken", 1001.0))
+
+
+async def test_a_thousand_leaders_in_two_years_run_each_task_once(valkey: Valkey) -> None:
+    """Leaders change between any two batches, some of them behind with their work; earlier ones wake and try on."""
+    rng, day = random.Random(4), 86400.0
+    due = {f"t{number}": rng.uniform(0, 730 * day) for number in range(1500)}
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for name, at in due.items():
+            steps.schedule(pipeline, Task(name, "job", {}, at, 0.0))
+        await pipeline.execute()
+    now, stale, ran = 0.0, [Term("nobody", 0, 0.0)], list[tuple[str, float]]()
+    for number in range(1000):
+        term = await elected(valkey, f"i{number}")
+        now = min(now + rng.choice((0.2, 0.9, 1.0)) * 1.1 * day, 800 * day)
+        assert await steps.promote(valkey, rng.choice(stale).value, 1000, now=now) is None
+        most = rng.randint(1, 40)
+        promoted = await steps.promote(valkey, term.value, most, now=now)
+        assert promoted is not None and promoted.moved <= most
+        while await steps.take_now(valkey) is not None:
+            [name] = await TASKS_PROCESSING.at().range(valkey)
+            held = await steps.claim(valkey, name, f"w:{len(ran)}", 30.0)
+            assert isinstance(held, Claim) and await steps.complete(valkey, held)
+            ran.append((name, now))
+        stale.append(term)
+        await LEADER.resign(valkey, term)
+    assert await LEADER.epoch.get(valkey) == 1000
+    assert [name for name, _ in ran] == sorted(due, key=lambda name: due[name]), "each once, in the order they were due"
+    assert all(due[name] <= at for name, at in ran), "and none before its time"
 
 
 # -- single steps ------------------------------------------------------------------------------------------------------
