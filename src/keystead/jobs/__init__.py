@@ -5,6 +5,7 @@ from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
 from keystead.jobs.execution import Middleware
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
+from keystead.jobs.inspection import Inspection
 from keystead.jobs.models import JobRecord, JobRef, Task
 from keystead.jobs.records import encode_record
 from keystead.jobs.retry import NEVER, GiveUp, Retry, RetryLater
@@ -20,6 +21,7 @@ __all__ = [
     "Category",
     "GiveUp",
     "HIGH_RESOURCE_COST",
+    "Inspection",
     "IfKnown",
     "Job",
     "JobBook",

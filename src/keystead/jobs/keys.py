@@ -69,7 +69,7 @@ class QueueKeys:
         self.job: RecordKey[JobState] = RecordKey(
             JOBS, f"{stem}:job:{{uid}}", JobState, tag=tag, ttl=AtMost(OPEN_SECONDS), personal=True,
             purpose=f"state and result of one job of {whose} that was asked to be kept", writers=_BOTH,
-            readers=_BOTH, scripts=("jobs/enqueue.lua", "jobs/settle.lua", "jobs/retry.lua"),
+            readers=_BOTH, scripts=("jobs/enqueue.lua", "jobs/settle.lua", "jobs/retry.lua", "jobs/revive.lua"),
         )
         self.dependents: SetKey[str] = SetKey(
             JOBS, f"{stem}:dependents:{{uid}}", str, member="uid of a job that waits for this one", tag=tag,
@@ -85,16 +85,17 @@ class QueueKeys:
             JOBS, f"{stem}:batch:{{batch}}", bytes, fields=("total", "left", "failed", "then"), tag=tag,
             ttl=AtMost(BATCH_SECONDS), personal=True,
             purpose="jobs of a batch that have not ended, and the job that follows the last", writers=_BOTH,
-            readers=_BOTH, scripts=("jobs/settle.lua",),
+            readers=_BOTH, scripts=("jobs/settle.lua", "jobs/revive.lua"),
         )
         self.unique: StringKey[str] = StringKey(
             JOBS, f"{stem}:unique:{{key}}", str, tag=tag, kinds={"key": KINDS["text"]}, ttl=AtMost(UNIQUE_SECONDS),
             personal=True, purpose="uid of the one job with this unique key", writers=_BOTH, readers=_CLIENT,
-            scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
+            scripts=("jobs/enqueue.lua", "jobs/settle.lua", "jobs/revive.lua"),
         )
         self.cancelled: SortedSetKey[str] = SortedSetKey(
             JOBS, f"{stem}:cancelled", str, member="uid of a job that is not to run", score="unix time of the wish",
             tag=tag, purpose=f"jobs of {whose} that were called off before they ran", writers=_BOTH, readers=_WORKER,
+            scripts=("jobs/revive.lua",),
         )
         self.paused = FlagKey(
             JOBS, f"{stem}:paused", tag=tag, purpose=f"while it is there nobody takes jobs of {whose}",
