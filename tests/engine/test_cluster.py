@@ -259,12 +259,12 @@ async def test_blocking_commands_wait_at_the_right_node_without_delaying_others(
 ) -> None:
     lists = one_key_per_node(valkey_cluster)
     async with asyncio.TaskGroup() as tasks:
-        pops = [tasks.create_task(cluster.blpop([key], timeout=20)) for key in lists]
-        stream = tasks.create_task(cluster.xread({"stream": "$"}, block=20_000))
+        pops = [tasks.create_task(cluster.blpop([key], timeout=60)) for key in lists]
+        stream = tasks.create_task(cluster.xread({"stream": "$"}, block=60_000))
         for node in valkey_cluster.primaries():
             while b"blocked_clients:0" in node.call("INFO", "clients"):
                 await asyncio.sleep(0.01)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             assert await asyncio.gather(*(cluster.get(key) for key in KEYS)) == [None] * len(KEYS)
         for key in lists:
             await cluster.rpush(key, "x")
@@ -372,7 +372,7 @@ async def test_closing_leaves_no_task_and_no_connection_behind(valkey_cluster: L
         await client.get("k1")
     assert asyncio.all_tasks() == before
     for node in valkey_cluster.nodes:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while b"name=leaver" in node.call("CLIENT", "LIST"):
                 await asyncio.sleep(0.01)
 
@@ -383,7 +383,7 @@ async def test_cut_node_wire_heals_and_leaks_no_task(cluster: Valkey, valkey_clu
     for _ in range(5):
         valkey_cluster.primary_of("k1").call("CLIENT", "KILL", "TYPE", "normal")
         assert await cluster.get("k1") == b"v"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(asyncio.all_tasks()) > before:
             await asyncio.sleep(0.02)
 
@@ -424,7 +424,7 @@ async def test_client_works_under_load_while_the_map_is_refreshed(cluster: Valke
 
     before = topology.refreshes
     workers = [asyncio.create_task(worker(number)) for number in range(20)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while topology.refreshes < before + 5:
             topology.refresh_soon()
             await asyncio.sleep(0.01)

@@ -26,13 +26,13 @@ def shard_subscribers(cluster: LocalCluster, *channels: str) -> list[int]:
     return [sum(int(reply[place * 2 + 1]) for reply in replies) for place in range(len(channels))]
 
 
-async def until(holds: Callable[[], bool], seconds: float = 10) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.01)
 
 
-async def heard(listener: Listener, publish: Callable[[], Awaitable[object]], seconds: float = 10) -> bytes:
+async def heard(listener: Listener, publish: Callable[[], Awaitable[object]], seconds: float = 30) -> bytes:
     """Publish until something arrives: while a subscription moves, messages may be lost."""
     async with asyncio.timeout(seconds):
         while True:
@@ -177,11 +177,11 @@ async def test_cancelled_while_entering_leaves_nothing_behind(
 async def test_channel_whose_slot_nobody_serves_is_refused_in_time(
     cluster: Valkey, valkey_cluster: LocalCluster
 ) -> None:
-    client = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=0.5))
+    client = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=2.0))
     with slot_move(valkey_cluster, "{moving}a") as move:
         move.source.call("CLUSTER", "DELSLOTS", move.slot)
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 with pytest.raises(ServerAway):
                     async with client.hub().subscribe(sharded=["{moving}a"]):
                         pass
@@ -196,7 +196,7 @@ async def test_closing_the_client_ends_iteration(valkey_cluster: LocalCluster) -
     client = await connect(valkey_cluster.url)
     async with client.hub().subscribe("plain", sharded=CHANNELS) as listener:
         await client.aclose()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             assert [message async for message in listener] == []
     with pytest.raises(ServerAway, match="closed"):
         async with client.hub().subscribe(sharded=["x"]):
@@ -233,5 +233,5 @@ async def test_slot_that_moves_while_a_listener_enters_is_not_forgotten(
         proceed.set()
         await entered.wait()
         assert await cluster.execute_command("SPUBLISH", "{moving}a", "x") == 1
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert await listening == b"x"

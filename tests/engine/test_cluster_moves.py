@@ -123,13 +123,13 @@ async def test_command_over_keys_half_way_waits_until_they_are_together(cluster:
 async def test_waiting_for_keys_half_way_ends_with_the_outage_limit(
     valkey_cluster: LocalCluster, cluster: Valkey, move: SlotMove
 ) -> None:
-    client = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=0.3))
+    client = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=2))
     try:
         await client.set(ONE, "a")
         await client.set(TWO, "b")
         move.begin()
         move.carry(ONE)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             with pytest.raises(ServerAway, match=f"cannot serve slot {move.slot}"):
                 await client.mget(ONE, TWO)
     finally:
@@ -139,7 +139,7 @@ async def test_waiting_for_keys_half_way_ends_with_the_outage_limit(
 async def test_blocking_read_moves_along_with_its_slot(
     cluster: Valkey, move: SlotMove, valkey_cluster: LocalCluster
 ) -> None:
-    popping = asyncio.create_task(cluster.blpop([ONE], timeout=20))
+    popping = asyncio.create_task(cluster.blpop([ONE], timeout=60))
     while b"blocked_clients:0" in move.source.call("INFO", "clients"):
         await asyncio.sleep(0.01)
     move.begin()
@@ -238,7 +238,7 @@ async def test_counters_are_exact_while_their_slot_moves_under_load(cluster: Val
 async def test_slot_that_nobody_serves_is_waited_for(
     cluster: Valkey, valkey_cluster: LocalCluster, move: SlotMove
 ) -> None:
-    hasty = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=0.3))
+    hasty = await connect(valkey_cluster.url, settings=ValkeySettings(outage_seconds=2))
     move.source.call("CLUSTER", "DELSLOTS", move.slot)
     try:
         with pytest.raises(ServerAway, match=f"cannot serve slot {move.slot}"):

@@ -200,7 +200,7 @@ async def test_cancelled_in_the_turn_room_was_given_hands_it_on(valkey_server: L
     await first  # its reply gave the room to the first waiter, who has not run yet
     one.cancel()
     await asyncio.gather(one, return_exceptions=True)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(20):
         await other
     assert connection._granted_bytes == 0
     await connection.aclose()
@@ -225,39 +225,41 @@ async def test_silence_ends_the_connection_after_the_timeout() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(-1)
 
-    async for connection, reasons in talking(silent, command_timeout_seconds=0.2):
-        await asyncio.sleep(0.3)
+    async for connection, reasons in talking(silent, command_timeout_seconds=0.5):
+        await asyncio.sleep(0.7)
         assert reasons == [], "nobody waits, so silence is fine"
         started = asyncio.get_running_loop().time()
-        with pytest.raises(AnswerLost, match=r"no answer for 0\.2 s"):
+        with pytest.raises(AnswerLost, match=r"no answer for 0\.5 s"):
             await connection.send(pack(("GET", "x")))
-        assert 0.19 <= asyncio.get_running_loop().time() - started < 0.3
-        assert reasons == ["no answer for 0.2 s"]
+        assert 0.49 <= asyncio.get_running_loop().time() - started < 20
+        assert reasons == ["no answer for 0.5 s"]
 
 
 async def test_reply_that_trickles_in_keeps_the_connection() -> None:
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_command(reader)
         for piece in (b"$6\r\n", b"ab", b"cd", b"ef", b"\r\n"):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.5)
             writer.write(piece)
 
-    async for connection, _ in talking(slow, command_timeout_seconds=0.2):
+    async for connection, _ in talking(slow, command_timeout_seconds=2.0):
         assert await connection.send(pack(("GET", "x"))) == b"abcdef"
 
 
 async def test_value_that_takes_long_to_send_keeps_the_connection() -> None:
     async def slow_reader(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        got = 0
+        loop, got = asyncio.get_running_loop(), 0
+        began = loop.time()
         while got < 32 * MIB:
             got += len(await reader.read(MIB))
-            await asyncio.sleep(0.005 if got < 16 * MIB else 0)  # the rest fits into buffers that nobody sees
+            # The first half takes three seconds; the rest fits into buffers that nobody sees.
+            await asyncio.sleep(max(0.0, began + 3 * min(1, got / (16 * MIB)) - loop.time()))
         writer.write(b"+OK\r\n")
 
-    async for connection, _ in talking(slow_reader, command_timeout_seconds=0.3):
+    async for connection, _ in talking(slow_reader, command_timeout_seconds=2.0):
         started = asyncio.get_running_loop().time()
         assert await connection.send(pack(("SET", "x", b"x" * (32 * MIB)))) == b"OK"
-        assert asyncio.get_running_loop().time() - started > 0.3, "it took longer than the timeout"
+        assert asyncio.get_running_loop().time() - started > 2, "it took longer than the timeout"
 
 
 async def test_reply_nobody_asked_for_ends_the_connection_without_noise() -> None:
@@ -310,9 +312,9 @@ async def test_server_that_hangs_up_with_unread_commands_is_noticed_at_once() ->
     async def leaving(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)
         writer.write_eof()
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
-    async for connection, _ in talking(leaving, command_timeout_seconds=30):
-        async with asyncio.timeout(2):
+    async for connection, _ in talking(leaving, command_timeout_seconds=120):
+        async with asyncio.timeout(30):
             with pytest.raises(AnswerLost, match="the server closed the connection"):
                 await connection.send(pack(("SET", "x", b"x" * (32 * MIB))))

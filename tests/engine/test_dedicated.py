@@ -126,7 +126,7 @@ async def test_server_away_is_waited_for_up_to_the_outage_limit(fault_proxy: Any
     async def find() -> Endpoint:
         return Endpoint(port=proxy.port)
 
-    dedicated = Dedicated(find, ValkeySettings(outage_seconds=0.3))
+    dedicated = Dedicated(find, ValkeySettings(outage_seconds=3))
     await proxy.refuse()
     with pytest.raises(ServerAway, match="cannot be reached"):
         async with dedicated.borrow():
@@ -139,16 +139,16 @@ async def test_server_away_is_waited_for_up_to_the_outage_limit(fault_proxy: Any
 
 async def test_blocking_read_on_a_dead_connection_ends_soon_after_its_own_limit(fault_proxy: Any) -> None:
     proxy: FaultProxy = await fault_proxy()
-    settings = ValkeySettings(command_timeout_seconds=0.2, connect_timeout_seconds=0.2, outage_seconds=0.2)
+    settings = ValkeySettings(command_timeout_seconds=1.5, connect_timeout_seconds=1.5, outage_seconds=1.5)
     client = await connect(proxy.url, settings=settings)
     assert await client.blpop("list", 0.01) is None
     proxy.half_open()
     started = asyncio.get_running_loop().time()
     with pytest.raises(ReplyLost):
         await client.blpop("list", 0.3)
-    assert 0.4 < asyncio.get_running_loop().time() - started < 1
+    assert 1.7 < asyncio.get_running_loop().time() - started < 20
     with pytest.raises(Unavailable):
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             await client.xread({"s": "$"}, block=100)
     await proxy.restore()
     assert await client.blpop("list", 0.01) is None
@@ -157,10 +157,10 @@ async def test_blocking_read_on_a_dead_connection_ends_soon_after_its_own_limit(
 
 async def test_blocking_read_may_wait_longer_than_a_command(fault_proxy: Any, valkey: Valkey) -> None:
     proxy: FaultProxy = await fault_proxy()
-    client = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=0.1))
-    waiting = asyncio.create_task(client.blpop("list", 5))
+    client = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=1.5))
+    waiting = asyncio.create_task(client.blpop("list", 60))
     forever = asyncio.create_task(client.blpop("list2", 0))
-    await asyncio.sleep(0.4)
+    await asyncio.sleep(2.5)
     await valkey.rpush("list", "late")
     await valkey.rpush("list2", "later")
     assert await waiting == (b"list", b"late")

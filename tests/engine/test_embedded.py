@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from keystead.engine import connect
+from keystead.engine import connect, embedded
 from keystead.engine.address import Kind
 from keystead.engine.embedded import EmbeddedServer, attach
 from keystead.engine.embedded_process import Option
@@ -45,7 +45,7 @@ def is_alive(pid: int) -> bool:
     return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def wait_for(holds: Callable[[], bool], seconds: float = 5.0) -> None:
+def wait_for(holds: Callable[[], bool], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -133,9 +133,10 @@ async def test_no_acknowledged_write_is_lost_when_the_server_is_killed(directory
                     unsure += 1
 
         async def kill() -> None:
-            for _ in range(4):
+            for kills in range(1, 5):
                 pid = server.pid
-                await asyncio.sleep(0.05)
+                while len(acknowledged) <= kills * 30:
+                    await asyncio.sleep(0.01)
                 os.kill(pid, signal.SIGKILL)
                 while server.pid == pid:
                     await asyncio.sleep(0.005)
@@ -164,10 +165,10 @@ async def test_torn_tail_of_the_file_does_not_stop_the_start(directory: Path) ->
         assert await get(server, "k") == b"v"
 
 
-async def test_server_ends_within_two_seconds_of_its_killed_owner_and_data_is_found(directory: Path) -> None:
+async def test_server_ends_soon_after_its_killed_owner_and_data_is_found(directory: Path) -> None:
     with other_owner(directory) as (owner, pid):
         os.kill(owner, signal.SIGKILL)
-        wait_for(lambda: not is_alive(pid), seconds=2)
+        wait_for(lambda: not is_alive(pid))
     async with EmbeddedServer.start(directory) as server:
         assert await get(server, "k") == b"from the other owner"
 
@@ -182,11 +183,11 @@ async def test_next_owner_may_start_the_instant_the_last_was_killed(directory: P
 
 
 async def test_server_ends_with_an_owner_whose_forked_child_lives_on(directory: Path) -> None:
-    forks = "import os, time\n                if os.fork() == 0: time.sleep(8); os._exit(0)\n" + " " * 16
+    forks = "import os, time\n                if os.fork() == 0: time.sleep(90); os._exit(0)\n" + " " * 16
     with other_owner(directory, body=forks + "await asyncio.sleep(60)", process_group=0) as (owner, pid):
         os.kill(owner, signal.SIGKILL)
         try:
-            wait_for(lambda: not is_alive(pid), seconds=3)
+            wait_for(lambda: not is_alive(pid))
         finally:
             os.killpg(owner, signal.SIGKILL)
 
@@ -210,7 +211,7 @@ async def test_server_that_keeps_dying_is_given_up_with_its_log(
     async with EmbeddedServer.start(directory) as server:
         (directory / "appendonlydir" / "appendonly.aof.manifest").write_text("file nonsense\n")
         os.kill(server.pid, signal.SIGKILL)
-        error = await asyncio.wait_for(server.wait_until_failed(), 10)
+        error = await asyncio.wait_for(server.wait_until_failed(), 60)
     assert "manifest" in str(error)
     assert "\n" not in str(error)
 
@@ -403,16 +404,16 @@ async def test_cancelled_start_leaves_no_server(directory: Path) -> None:
         async with EmbeddedServer.start(directory):
             await asyncio.sleep(60)
 
-    started = time.monotonic()
     for delay in (0.0, 0.01, 0.02, 0.03, 0.04, 0.06, 0.1, 0.2):
         task = asyncio.create_task(run())
         await asyncio.sleep(delay)
+        started = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert time.monotonic() - started < embedded._STOP_SECONDS, "it had to be killed after the grace period"
         async with EmbeddedServer.start(directory):
             pass
-    assert time.monotonic() - started < 8, "none had to be killed after the grace period"
 
 
 def interpreter_for_anyone() -> str:

@@ -12,7 +12,7 @@ from keystead.testing.server import LocalServer
 from tests.engine.noise import no_noise
 from tests.engine.peers import HELLO, PONG, Talk, answering, read_command, serving
 
-QUICK = ValkeySettings(connect_timeout_seconds=0.5)
+QUICK = ValkeySettings(connect_timeout_seconds=20)
 
 
 async def opened(url: str, **facts: object) -> None:

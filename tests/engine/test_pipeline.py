@@ -215,10 +215,10 @@ async def test_watch_survives_a_pooled_connection_that_was_cut_meanwhile(fault_p
 
 async def test_watching_on_a_dead_connection_ends_in_time(fault_proxy: Any) -> None:
     proxy = await fault_proxy()
-    client = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=0.3))
+    client = await connect(proxy.url, settings=ValkeySettings(command_timeout_seconds=1.5))
     for half_open_after_watch in (True, False):
         with pytest.raises(Unavailable):
-            async with asyncio.timeout(3), client.pipeline() as pipe:
+            async with asyncio.timeout(30), client.pipeline() as pipe:
                 await pipe.watch("n")
                 if half_open_after_watch:
                     pipe.multi()
@@ -329,7 +329,7 @@ async def test_registered_script_in_a_pipeline(valkey: Valkey) -> None:
 
 async def test_server_away_while_loading_scripts_frees_the_pipeline(fault_proxy: Any) -> None:
     proxy = await fault_proxy()
-    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=0.1))
+    client = await connect(proxy.url, settings=ValkeySettings(outage_seconds=1.0))
     script = client.register_script("return 1")
     pipe = client.pipeline()
     await script(client=pipe)

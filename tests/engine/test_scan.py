@@ -50,7 +50,7 @@ async def test_rate_cap_counts_keys_that_do_not_match(valkey: Valkey) -> None:
     started = time.monotonic()
     async for _ in scan(valkey, match="nothing", batch_keys=100, keys_per_second=10_000):
         pass
-    assert 0.25 < time.monotonic() - started < 2
+    assert time.monotonic() - started > 0.25
 
 
 async def test_progress_starts_at_nothing_and_ends_at_all(valkey: Valkey) -> None:

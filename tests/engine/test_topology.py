@@ -63,9 +63,9 @@ async def test_silent_node_does_not_hold_up_the_others(
 ) -> None:
     proxy = await fault_proxy(f"valkey://127.0.0.1:{valkey_cluster.ports[0]}")
     proxy.half_open()
-    topology = make(proxy.port, valkey_cluster.ports[1])
+    topology = make(proxy.port, valkey_cluster.ports[1], connect_timeout_seconds=120)
     before = asyncio.all_tasks()
-    async with asyncio.timeout(2):  # far less than the connect timeout
+    async with asyncio.timeout(20):  # far less than the connect timeout
         await topology.refresh()
     assert len(topology.primaries) == 3
     assert asyncio.all_tasks() == before
@@ -80,7 +80,7 @@ async def test_nobody_there_names_every_reason(make: Make) -> None:
 async def test_background_refresh_that_fails_is_remembered_and_not_raised(make: Make) -> None:
     topology = make(free_ports(1)[0])
     topology.refresh_soon()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not topology.last_problem:
             await asyncio.sleep(0.01)
     assert "cannot be reached" in topology.last_problem
@@ -92,7 +92,7 @@ async def test_wish_during_a_refresh_gets_another_one_after_it(make: Make) -> No
     await asyncio.sleep(0)
     topology.refresh_soon()
     topology.refresh_soon()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while topology.refreshes < 2:
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.3)
@@ -104,14 +104,14 @@ async def test_node_that_left_the_map_answers_what_was_under_way(make: Make, val
     await topology.refresh()
     replica = valkey_cluster.replicas()[0]
     node = topology.node_at("127.0.0.1", int(str(replica.options["port"])))
-    connection = await node.wire.ready(0, asyncio.get_running_loop().time() + 5)
+    connection = await node.wire.ready(0, asyncio.get_running_loop().time() + 30)
     slow = connection.send(pack(("DEBUG", "SLEEP", "1")))  # longer than a refresh takes
     await asyncio.sleep(0.05)
     await topology.refresh()
     assert node not in topology.nodes.values()
     assert not slow.done()
     assert await slow == b"OK"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not node.wire.closed:
             await asyncio.sleep(0.01)
 
@@ -120,7 +120,7 @@ async def test_closing_ends_a_node_that_is_being_retired(make: Make, valkey_clus
     topology = make()
     await topology.refresh()
     node = topology.node_at("127.0.0.1", int(str(valkey_cluster.replicas()[0].options["port"])))
-    connection = await node.wire.ready(0, asyncio.get_running_loop().time() + 5)
+    connection = await node.wire.ready(0, asyncio.get_running_loop().time() + 30)
     waiting = connection.send(pack(("DEBUG", "SLEEP", "1")))
     await asyncio.sleep(0.05)
     await topology.refresh()
@@ -137,7 +137,7 @@ async def test_moved_is_believed_and_checked(make: Make, valkey_cluster: LocalCl
     wrong = redis.exceptions.MovedError(f"7 127.0.0.1:{other.endpoint.port}")
     assert topology.moved(wrong, owner) is other
     assert topology.owners[7] is other
-    async with asyncio.timeout(5):  # the refresh that follows knows better
+    async with asyncio.timeout(30):  # the refresh that follows knows better
         while topology.owners[7] is not owner:
             await asyncio.sleep(0.01)
 
