@@ -35,7 +35,7 @@ def case_of(*bars: Bar, lower_is_better: bool = False) -> Case:
 
 def bench(*flags: str, out: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-m", "bench", "--out", str(out), *flags], cwd=ROOT, capture_output=True,
-                          text=True, timeout=120, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+                          text=True, timeout=600, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
 
 
 def test_quick_run_without_peers_writes_rows_of_the_agreed_shape(tmp_path: Path) -> None:
