@@ -57,7 +57,7 @@ async def rotate(valkey: Valkey, sql: sqlite3.Connection) -> None:
                 found = await EVENTS.read(valkey, day)
                 store(sql, rotation, day, found.counts["done"], sum(found.breakdowns["done"].values()))
                 await EVENTS.end_rotation(valkey, day, rotation)
-        late = await EVENTS.late(valkey, 200)
+        late = await EVENTS.late(valkey, 200, now=1.0)
         for one in late:
             store(sql, one.count.id, one.count.unix_date, one.count.amount, one.count.amount)
         if late:

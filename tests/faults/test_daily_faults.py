@@ -39,7 +39,7 @@ async def test_killed_counters_and_rotators_lose_and_double_nothing(
         day = await EVENTS.read(valkey, state.unix_date)
         store(sql, state.id, day.unix_date, day.counts["done"], sum(day.breakdowns["done"].values()))
         assert await EVENTS.end_rotation(valkey, state.unix_date, state.id)
-    late = await EVENTS.late(valkey, 1_000_000)
+    late = await EVENTS.late(valkey, 1_000_000, now=1.0)
     for one in late:
         store(sql, one.count.id, one.count.unix_date, one.count.amount, one.count.amount)
     live = await EVENTS.read_range(valkey, FIRST_DAY, FIRST_DAY + DAYS - 1)

@@ -190,15 +190,25 @@ async def test_counts_for_a_rotated_day_are_kept_as_late_and_removed_exactly(ser
     await EVENTS.end_rotation(server, DAY, "rot_1")
     assert (await EVENTS.incr(server, "found", unix_date=DAY - 40)).late == 1
 
-    late = await EVENTS.late(server)
+    late = await EVENTS.late(server, now=1.0)
     assert [(one.count.unix_date, one.count.event, one.count.breakdown, one.count.amount) for one in late] == [
         (DAY, "found", None, 2), (DAY, "failed", "a/b \"c\" ü", 3), (DAY - 40, "found", None, 1)]
     assert len({one.count.id for one in late}) == 3
     assert await EVENTS.earliest(server) == DAY + 1, "never goes below what was rotated"
     assert await EVENTS.finish_late(server, late[:2]) == 2
     assert await EVENTS.finish_late(server, late[:2]) == 0
-    assert await EVENTS.late(server) == late[2:]
+    assert await EVENTS.late(server, now=1.0) == late[2:]
     assert (await EVENTS.read(server, DAY + 1)).counts["lost"] == 1
+
+
+async def test_late_count_that_does_not_decode_stops_no_other(server: Valkey) -> None:
+    key = EVENTS.late_key.at().name(server.layout)
+    good = b'{"id":"a:0","unix_date":%d,"event":"found","amount":2}' % DAY
+    await server.run(("RPUSH", key, b"x", b'{"id":"a"}', good), int)
+    assert [one.count.amount for one in await EVENTS.late(server, 1, now=5.0)] == [2]
+    letters = await EVENTS.late_dead_key.at().range(server)
+    assert [(letter.raw, letter.dead_at) for letter in letters] == [(b"x", 5.0), (b'{"id":"a"}', 5.0)]
+    assert all("does not decode" in letter.error for letter in letters)
 
 
 async def test_a_rotation_that_dies_anywhere_loses_and_doubles_nothing(server: Valkey) -> None:
@@ -212,7 +222,7 @@ async def test_a_rotation_that_dies_anywhere_loses_and_doubles_nothing(server: V
         except Died:
             await EVENTS.incr(server, "failed", "blocked", unix_date=DAY)  # perhaps late
             await rotate(server, table, "rot_2")
-        late = sum(one.count.amount for one in await EVENTS.late(server))
+        late = sum(one.count.amount for one in await EVENTS.late(server, now=1.0))
         left = (await EVENTS.read(server, DAY)).counts["failed"]
         assert sum(table.values()) + late + left == (6 if mortal.dead else 5)
         assert left == 0 and len(table) == 1
@@ -332,7 +342,7 @@ async def play(server: Valkey, steps: list[tuple[str, int]]) -> None:
                 if how:  # else the rotator died here, and the next one stores the same id again
                     assert await EVENTS.end_rotation(server, state.unix_date, state.id)
         elif what == "late":
-            late = await EVENTS.late(server, how)
+            late = await EVENTS.late(server, how, now=1.0)
             for one in late:
                 model.applied[one.count.unix_date, one.count.event, one.count.breakdown] += one.count.amount
             if late:
@@ -357,7 +367,7 @@ async def compare(server: Valkey, model: Model) -> None:
     found = Counter(model.applied)
     for stored in model.table.values():
         found += stored
-    for one in await EVENTS.late(server, 10_000):
+    for one in await EVENTS.late(server, 10_000, now=1.0):
         found[one.count.unix_date, one.count.event, one.count.breakdown] += one.count.amount
     state = await EVENTS.rotation_state(server)
     for day in await EVENTS.read_range(server, DAY - 10, model.today):

@@ -7,7 +7,8 @@
     await EVENTS.tally().incr("found", at=now).incr("failed", "undelivered", at=now).store(valkey)
 
 declares ``stats:sms_events:daily:{unix_date}``, ``...:extra:{event}``, ``stats:sms_events:daily:earliest``, and what
-rotation needs: the first two with ``:rotating``, ``stats:sms_events:daily:rotation``, ``stats:sms_events:daily:late``.
+rotation needs: the first two with ``:rotating``, ``stats:sms_events:daily:rotation``, ``stats:sms_events:daily:late``
+and ``...:late:dead``.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -41,8 +42,10 @@ from keystead.keys import (
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
+from keystead.patterns.worklist_items import DeadLetterCodec, count_spoiled, facts_of, opened
 
 END_DAY: Final = Script("keystead.patterns", "scripts/daily/end_day.lua")
+BURY_LATE: Final = Script("keystead.patterns", "scripts/daily/bury_late.lua")
 CANONICAL: Final = None  # the zone of a family whose callers name the calendar day themselves
 OTHER: Final = "other"
 MOST_BREAKDOWN_FIELDS: Final = 1000
@@ -119,9 +122,13 @@ class DailyFamily:
         self.state_key = RecordKey(
             keyspace, f"{day}:rotation", RotationState, **told(facts, "how far days were rotated", scripts=scripts)
         )
-        self.late_key = ListKey(
-            keyspace, f"{day}:late", LateCount, **told(facts, "counts for days that were rotated", scripts=scripts)
-        )
+        self.late_dead_key = ListKey(keyspace, f"{day}:late:dead", DeadLetterCodec(), **told(
+            facts, "late counts that do not decode, newest right", scripts=("daily/bury_late.lua",)
+        ))
+        self.late_key = ListKey(keyspace, f"{day}:late", LateCount, **told(
+            facts, "counts for days that were rotated", scripts=(*scripts, "daily/bury_late.lua"),
+            dead=self.late_dead_key,
+        ))
         self.day_keys: list[MapKey[int]] = []
         self.extra_keys: list[MapKey[int]] = []
         kept: Ttl = NO_TTL if self.kept_seconds is None else NoneUntilEnded(self.kept_seconds)
@@ -232,14 +239,21 @@ class DailyFamily:
         """How far days were rotated, and what is under way."""
         return self.rotation.state(on)
 
-    def late(self, on: Executor, most: int = 1000) -> Awaitable[list[Late]]:
-        """The oldest late counts. They stay until ``finish_late``."""
-        key = self.late_key.at()
-        codec = self.late_key.codec
-        return on.run(
-            ("LRANGE", key.name(on.layout), 0, most - 1),
-            lambda reply: [Late(codec.decode(raw), raw) for raw in reply], repeat=True,
-        )
+    async def late(self, on: ScriptRunner, most: int = 1000, *, now: float) -> list[Late]:
+        """The oldest late counts. They stay until ``finish_late``. Takes a connection, not a pipeline.
+
+        What does not decode becomes a dead letter of the time ``now``, and does not stop the others.
+        """
+        key, dead = self.late_key.at(), self.late_dead_key.at()
+        while True:
+            raws: list[bytes] = await on.run(("LRANGE", key.name(on.layout), 0, most - 1), list, repeat=True)
+            items, spoiled = opened(self.late_key.codec, raws)
+            if spoiled:
+                count_spoiled(self.late_key, spoiled)
+                pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
+                await BURY_LATE(on, keys=[key, dead], args=pairs)
+            if items or not spoiled:
+                return [Late(item.value, item.raw) for item in items]
 
     def finish_late(self, on: Executor, done: Sequence[Late]) -> Awaitable[int]:
         """Remove exactly these late counts, after they were stored; says how many were still there."""
