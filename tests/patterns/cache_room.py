@@ -83,13 +83,14 @@ def transcript_frames() -> PushCodec[Transcript]:
 
 SPACE = Keyspace("cachetest", tag="c")
 
-BOTH = Cache(SPACE, "both:{uid}", Page, shared_seconds=120, local_seconds=120, lock_seconds=3, channel="ps:both",
+BOTH = Cache(SPACE, "both:{uid}", Page, shared_seconds=120, local_seconds=120, lock_seconds=30, channel="ps:both",
              collab=True, purpose="held in the process and on the server")
-LOCAL = Cache(SPACE, "local:{uid}", bytes, local_seconds=3600, lock="local_lock:{uid}", channel="ps:local",
-              frame=external_frames(), collab=True, purpose="held in processes only")
-PROMPT = Cache(SPACE, "prompt:{uid}", bytes, local_seconds=3600, jitter_seconds=3600, channel="ps:prompt",
-               frame=prompt_frames(), purpose="held in processes, not bound to the channel")
-SHARED = Cache(SPACE, "shared:{uid}", Page, shared_seconds=60, jitter_seconds=30, purpose="on the server only")
+LOCAL = Cache(SPACE, "local:{uid}", bytes, local_seconds=3600, lock="local_lock:{uid}", lock_seconds=30,
+              channel="ps:local", frame=external_frames(), collab=True, purpose="held in processes only")
+PROMPT = Cache(SPACE, "prompt:{uid}", bytes, local_seconds=3600, jitter_seconds=3600, lock_seconds=30,
+               channel="ps:prompt", frame=prompt_frames(), purpose="held in processes, not bound to the channel")
+SHARED = Cache(SPACE, "shared:{uid}", Page, shared_seconds=60, jitter_seconds=30, lock_seconds=30,
+               purpose="on the server only")
 SLIDING = Cache(SPACE, "transcript:{uid}", bytes, shared_seconds=900, sliding=True, local_seconds=60, lock=None,
                 channel="ps:transcripts", frame=transcript_frames(), purpose="from its last use")
 MARKED = Cache(SPACE, "described:{sub}", Page, shared_seconds=900, in_flight_marker=True, lock_seconds=10,
