@@ -329,6 +329,17 @@ async def test_block_that_never_awaits_can_check(server: Valkey) -> None:
             held.check()
 
 
+async def test_block_that_never_awaits_is_told_at_its_end(server: Valkey) -> None:
+    lock = SHORT.at("x")
+    with pytest.raises(LockLost, match="its time ran out before the block ended: gate:x:lock"):
+        async with lock.hold(server, CLOCK):
+            time.sleep(SHORT.lease_seconds + 0.1)
+    with pytest.raises(ZeroDivisionError):
+        async with lock.hold(server, CLOCK):
+            time.sleep(SHORT.lease_seconds + 0.1)
+            raise ZeroDivisionError
+
+
 async def test_crash_at_any_command_frees_the_lock_within_one_lease(server: Valkey, lock) -> None:
     for at in range(1, 4):
         for after in (False, True):

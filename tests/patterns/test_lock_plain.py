@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import time
 
 import pytest
 from hypothesis import strategies as st
@@ -105,6 +106,12 @@ async def test_block_is_cancelled_before_the_time_is_over(server: Valkey) -> Non
             except asyncio.CancelledError:
                 assert await server.exists(lock.reference.name(server.layout))
                 raise
+
+
+async def test_block_that_never_awaits_is_told_at_its_end(valkey: Valkey) -> None:
+    with pytest.raises(LockLost, match="its time ran out before the block ended: brief:x:lock"):
+        async with BRIEF.at("x").hold(valkey, SystemClock()):
+            time.sleep(BRIEF.lease_seconds + 0.1)
 
 
 async def test_lock_that_an_operator_made_permanent_is_left_alone(server: Valkey) -> None:

@@ -226,6 +226,14 @@ async def test_lost_lock_cancels_the_block(server: Valkey) -> None:
             raise AssertionError("the block went on")
 
 
+async def test_lock_that_is_anothers_when_the_block_ends_is_told_and_left_alone(server: Valkey) -> None:
+    clock, lock = SystemClock(), SMART.at("send")
+    with pytest.raises(LockLost, match="someone else has it: job:send:lock"):
+        async with lock.hold(server, clock, hostname="jobs-a"):
+            await server.set(lock.reference.name(server.layout), value("jobs-b", clock.now(), "other"))
+    assert (await state(server))[0] is not None
+
+
 async def test_contested_lock_cancels_the_block_before_it_ends(server: Valkey) -> None:
     # The first look finds about four seconds left and counts on a fifth of them, which end before a second look: so
     # the block is cancelled about three seconds before the lock ends, and a slow machine can still see it.

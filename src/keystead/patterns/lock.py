@@ -142,8 +142,8 @@ class Holding:
         """Prolong or look: until when the lock is ours, on the monotonic clock; None if it is gone."""
         raise NotImplementedError
 
-    async def _release(self) -> None:
-        """Give the lock back."""
+    async def _release(self) -> str | None:
+        """Give the lock back; says why, if it surely was not ours to the end."""
         raise NotImplementedError
 
     # -- the block --------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Holding:
                 beside.cancel()
             await asyncio.gather(*self._beside, return_exceptions=True)
         if self._lost is None:
-            await self._give_back()
+            await self._give_back(error)
             return
         task.uncancel()
         if not isinstance(error, asyncio.CancelledError):
@@ -190,11 +190,24 @@ class Holding:
         if error is None or (isinstance(error, asyncio.CancelledError) and task.cancelling() <= self._cancelling):
             raise LockLost(self.key, self._lost) from error
 
-    async def _give_back(self) -> None:
+    async def _give_back(self, error: BaseException | None) -> None:
+        """Free the lock. A block that went well is told at the latest now if another may have begun meanwhile."""
         try:
-            await self._release()
-        except Unavailable as error:
-            self._could_not_free(error)
+            lost = await self._release()
+        except Unavailable as away:
+            self._could_not_free(away)
+            return
+        if lost is not None:
+            self._tell_of_loss(lost)
+            if error is None:
+                raise LockLost(self.key, lost)
+
+    def _why_not_ours(self) -> str | None:
+        """What it means that there was nothing of ours to free: too late, or freed by a try whose answer was lost."""
+        if time.monotonic() >= self._ends_at:
+            return "its time ran out before the block ended"
+        _log.warning("lock was not ours any more", key=self.key)
+        return None
 
     def _could_not_free(self, error: Unavailable) -> None:
         """The work is done and the lock ends by itself, so this is no error of the block."""
@@ -253,6 +266,9 @@ class Holding:
             return
         self._lost = reason
         self._plan(math.inf)
+        self._tell_of_loss(reason)
+        self._task.cancel()
+
+    def _tell_of_loss(self, reason: str) -> None:
         counts.add("locks_lost")
         _log.warning("lock lost", key=self.key, reason=reason)
-        self._task.cancel()

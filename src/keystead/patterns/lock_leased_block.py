@@ -84,7 +84,7 @@ class LeaseHolding(Holding):
             watch.forget(self)
             try:
                 if not await valkey.call(self._lock.freeing(valkey.layout, value), repeat=True):
-                    await self._give_back()  # someone waits for it
+                    await self._give_back(error)  # someone waits for it, or it was lost
             except Unavailable as away:
                 self._could_not_free(away)
         else:
@@ -147,5 +147,6 @@ class LeaseHolding(Holding):
         lease = await self._lock.renew(self._valkey, self.lease)
         return None if lease is None else self._note(lease)
 
-    async def _release(self) -> None:
-        await self._lock.leave(self._valkey, self.lease.me, now=self._clock.now())
+    async def _release(self) -> str | None:
+        freed = await self._lock.leave(self._valkey, self.lease.me, now=self._clock.now())
+        return None if freed else self._why_not_ours()

@@ -111,9 +111,10 @@ class PlainHolding(Holding):
         self._hold = hold
         self._ends_at = hold.ends_at - MARGIN * self._lock.lease_seconds
 
-    async def _release(self) -> None:
+    async def _release(self) -> str | None:
         assert self._hold is not None
-        await self._lock.release(self._on, self._hold, now=self._clock.now())
+        freed = await self._lock.release(self._on, self._hold, now=self._clock.now())
+        return None if freed else self._why_not_ours()
 
 
 async def _not_ours() -> bool:

@@ -266,8 +266,10 @@ class SmartHolding(Holding):
     def _surely_until(self, asked_at: float, left: float) -> float:
         return asked_at + min(left, self._lock.ending_seconds) * (1 - MARGIN)
 
-    async def _release(self) -> None:
-        if self.has_lock:
-            outcome = await self._lock.release_surely(self._on, self.lock_id)
-            if outcome is not SmartRelease.FREED:
-                _log.warning("lock was not ours any more", key=self.key, outcome=outcome.name)
+    async def _release(self) -> str | None:
+        if not self.has_lock:
+            return None
+        outcome = await self._lock.release_surely(self._on, self.lock_id)
+        if outcome is SmartRelease.STOLEN:
+            return "someone else has it"
+        return None if outcome is SmartRelease.FREED else self._why_not_ours()
