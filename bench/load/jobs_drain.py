@@ -24,7 +24,7 @@ def fill(team: Crew, count: int) -> dict[str, float]:
     return {"enqueue_per_second": count / seconds, "bytes_per_job": (team.memory() - before) / count}
 
 
-def drain(team: Crew, count: int, workers: int = 1, patience_seconds: float = 75.0) -> float:
+def drain(team: Crew, count: int, workers: int = 1, patience_seconds: float = 120.0) -> float:
     """Jobs per second of so many worker processes together, until all are run."""
     for slot in range(workers):
         team.hire(slot)

@@ -58,6 +58,7 @@ SUITE = Suite(
                 *(Contestant(name, home, "bench.load.jobs_drain", (library, "--count", str(count)))
                   for name, (library, home, count) in PEERS.items()),
             ),
+            patience_seconds=180.0,
         ),
         Case(
             "latency of a single job on an idle worker",
