@@ -23,7 +23,7 @@ from keystead.patterns.fairqueue_lanes import FairLanes, lane_names
 from keystead.patterns.fairqueue_values import Leased, LeasedBatch, Parked, Produced, Requeued, Restored, Woken
 from keystead.patterns.fanout import FanOut, FanOutHere
 from keystead.patterns.fanout_room import Envelope, Event, FanOutListener, TooSlow
-from keystead.patterns.leader import Leader, Leadership, Term
+from keystead.patterns.leader import Following, Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
 from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
@@ -90,6 +90,7 @@ __all__ = [
     "Fenced",
     "Finished",
     "FixedWindow",
+    "Following",
     "Gcra",
     "Holding",
     "IfWaiting",
