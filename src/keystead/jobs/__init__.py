@@ -1,24 +1,45 @@
 """Jobs: enqueue, take, retry, recurring schedule, distributed scheduler, batch jobs."""
 
+from keystead.jobs.batch_job import BatchJob
+from keystead.jobs.batch_job_run import BatchRun, LastRunFacts, RunFacts, Step, StopReason
 from keystead.jobs.book import HIGH_RESOURCE_COST, LOW_RESOURCE_COST, Category, Job, JobBook, Rate, job
+from keystead.jobs.callbacks import (
+    STANDARD_POLICY,
+    AfterFailure,
+    FailurePolicy,
+    callback_record,
+    check_callback,
+    decode_data_raw,
+    encode_data_raw,
+)
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
+from keystead.jobs.done import DoneWaiter, awaiting_done, say_done
 from keystead.jobs.execution import Middleware
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
 from keystead.jobs.inspection import Inspection
-from keystead.jobs.models import JobRecord, JobRef, Task
+from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
+from keystead.jobs.progress import Bounce, Progress, Told, telling
+from keystead.jobs.progress_watch import ProgressBatch, watch
 from keystead.jobs.records import encode_record
 from keystead.jobs.retry import NEVER, GiveUp, Retry, RetryLater
 from keystead.jobs.scheduler import ScheduledTask, Scheduler, SchedulerOverview, SchedulerSettings, TaskState, TaskView
 from keystead.jobs.scheduler_steps import Cancelled, IfKnown, Revived, Scheduled
 from keystead.jobs.scheduler_worker import SchedulerWorker
+from keystead.jobs.shutdown import Shutdown, TermSignal, graceful_sleep
 from keystead.jobs.worker import Worker, WorkerSettings
 
 __all__ = [
+    "AfterFailure",
     "BatchHandle",
+    "BatchJob",
     "BatchProgress",
+    "BatchRun",
+    "Bounce",
     "Cancelled",
     "Category",
+    "DoneWaiter",
+    "FailurePolicy",
     "GiveUp",
     "HIGH_RESOURCE_COST",
     "IfKnown",
@@ -30,25 +51,45 @@ __all__ = [
     "JobRef",
     "Jobs",
     "LOW_RESOURCE_COST",
+    "LastRunFacts",
     "Middleware",
     "NEVER",
+    "Progress",
+    "ProgressBatch",
+    "ProgressEvent",
     "Rate",
     "Retry",
     "RetryLater",
     "Revived",
+    "RunFacts",
     "RunningJob",
+    "STANDARD_POLICY",
     "Scheduled",
     "ScheduledTask",
     "Scheduler",
     "SchedulerOverview",
     "SchedulerSettings",
     "SchedulerWorker",
+    "Shutdown",
+    "Step",
+    "StopReason",
     "Task",
     "TaskState",
     "TaskView",
+    "TermSignal",
+    "Told",
     "Worker",
     "WorkerSettings",
+    "awaiting_done",
+    "callback_record",
+    "check_callback",
     "current_job",
+    "decode_data_raw",
+    "encode_data_raw",
     "encode_record",
+    "graceful_sleep",
     "job",
+    "say_done",
+    "telling",
+    "watch",
 ]

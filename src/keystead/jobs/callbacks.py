@@ -24,7 +24,7 @@ MOST_BYTES: Final = 4 * 1024 * 1024  # of JSON inside; a few hundred characters 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
-def encode_data(value: object) -> str:
+def encode_data_raw(value: object) -> str:
     """What a callback is told: url-safe base64 of gzip of JSON. The same value gives the same text."""
     try:
         raw = msgspec.json.encode(value)
@@ -40,11 +40,11 @@ def encode_data(value: object) -> str:
 
 
 @overload
-def decode_data(text: str) -> Any: ...
+def decode_data_raw(text: str) -> Any: ...
 @overload
-def decode_data(text: str, of: type[T]) -> T: ...
-def decode_data(text: str, of: Any = Any) -> Any:
-    """What ``encode_data`` was given, as a value of ``of``. Anything else is ``Invalid``, and costs bounded memory."""
+def decode_data_raw(text: str, of: type[T]) -> T: ...
+def decode_data_raw(text: str, of: Any = Any) -> Any:
+    """What ``encode_data_raw`` was given, as a value of ``of``. Anything else is ``Invalid``, and costs bounded memory."""
     if len(text) > MOST_TEXT:
         raise Invalid(f"{DATA_RAW} has {len(text):,} characters, at most {MOST_TEXT:,} are read")
     unpacker = zlib.decompressobj(_GZIP)
@@ -72,7 +72,7 @@ def check_callback(callback: JobRef) -> None:
 def callback_record(callback: JobRef, outcome: object, *, queued_at: float, uid: str = "") -> JobRecord:
     """The job to queue for this outcome, best in the transaction that removes the item it was stored in."""
     check_callback(callback)
-    return JobRecord(callback.name, {**callback.kwargs, DATA_RAW: encode_data(outcome)}, queued_at, uid)
+    return JobRecord(callback.name, {**callback.kwargs, DATA_RAW: encode_data_raw(outcome)}, queued_at, uid)
 
 
 class AfterFailure(Enum):
