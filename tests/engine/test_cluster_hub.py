@@ -235,3 +235,19 @@ async def test_slot_that_moves_while_a_listener_enters_is_not_forgotten(
         assert await cluster.execute_command("SPUBLISH", "{moving}a", "x") == 1
         async with asyncio.timeout(30):
             assert await listening == b"x"
+
+
+async def test_cluster_hub_is_as_silent_as_the_most_silent_node(cluster: Valkey, valkey_cluster: LocalCluster) -> None:
+    """One node does not answer for a while; the others are heard all the time."""
+    hub = cluster.hub()
+    assert hub.silent_seconds == 0.0, "nothing is listened to, so nothing can be missed"
+    async with hub.subscribe(sharded=CHANNELS) as listener:
+        valkey_cluster.primary_of(CHANNELS[0]).call("CLIENT", "PAUSE", 3000, "ALL")
+        await until(lambda: hub.silent_seconds > 2.0)
+        others = [channel for channel in CHANNELS
+                  if valkey_cluster.primary_of(channel) is not valkey_cluster.primary_of(CHANNELS[0])]
+        assert await cluster.execute_command("SPUBLISH", others[0], "x") == 1
+        assert (await anext(listener)).payload == b"x"
+        await until(lambda: hub.silent_seconds < 2.0)
+        assert listener.gaps == 0
+    assert hub.silent_seconds == 0.0

@@ -1,6 +1,8 @@
 import asyncio
 import gc
+import math
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -343,3 +345,50 @@ async def test_storm_of_coming_and_going_ends_with_exactly_what_is_wanted(
     for channels, got in staying:
         assert sorted(got) == sorted(channels)
     await until(lambda: _equal(subscribers(valkey, "a", "b", "c"), [0, 0, 0]))
+
+
+async def test_hub_that_was_never_connected_is_silent_for_ever(valkey: Valkey) -> None:
+    assert valkey.hub().silent_seconds == math.inf
+
+
+async def test_silence_ends_with_each_answered_ping(valkey: Valkey) -> None:
+    hub = valkey.hub()
+    async with hub.subscribe("a"):
+        for _ in range(2):
+            await asyncio.sleep(0.05)  # so that there is something to fall below
+            before = hub.silent_seconds
+            assert 0 < before < math.inf
+            async with asyncio.timeout(30):
+                while hub.silent_seconds >= before:
+                    before = max(before, hub.silent_seconds)
+                    await asyncio.sleep(0.005)
+
+
+async def test_silence_grows_while_the_server_does_not_answer(valkey: Valkey) -> None:
+    hub = valkey.hub()
+
+    async def silent() -> bool:
+        return hub.silent_seconds > 2.0
+
+    async def heard() -> bool:
+        return hub.silent_seconds < 2.0
+
+    async with hub.subscribe("a") as listener:
+        await valkey.execute_command("CLIENT", "PAUSE", 3000, "ALL")
+        await until(silent)
+        await until(heard)
+        assert await valkey.publish("a", "x") == 1 and (await anext(listener)).payload == b"x"
+
+
+async def test_message_that_is_late_itself_does_not_end_the_silence(valkey: Valkey, fault_proxy: Any) -> None:
+    """Another message, a purge say, may be just as late: only the time of an answered ping proves anything."""
+    proxy = await fault_proxy()
+    client = await connect(proxy.url)
+    try:
+        async with client.hub().subscribe("a") as listener:
+            proxy.delay(3.0)
+            await valkey.publish("a", "late")
+            assert (await anext(listener)).payload == b"late"
+            assert client.hub().silent_seconds > 2.0
+    finally:
+        await client.aclose()
