@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +41,7 @@ def is_end(event: ProgressEvent) -> bool:
 async def watch(
     valkey: Valkey, uid: str, *, batch_seconds: float = BATCH_SECONDS, linger_seconds: float = LINGER_SECONDS,
     idle_seconds: float = float(PROGRESS_SECONDS),
-) -> AsyncIterator[ProgressBatch]:
+) -> AsyncGenerator[ProgressBatch, None]:
     """What a job tells: first what is kept of the past, then each event as it comes, gathered for ``batch_seconds``.
 
     No event comes twice, none is left out without being counted in ``missed``, also when the subscription was
