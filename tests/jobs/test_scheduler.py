@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Invalid
@@ -87,16 +86,16 @@ async def play(url: str, flush: Callable[[], object], moves: list[tuple[Any, ...
         await valkey.aclose()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(moves=st.lists(MOVES, min_size=15, max_size=60))
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(moves=MOVES)
 def test_the_steps_do_what_the_model_does(valkey_server: LocalServer, moves: list[tuple[Any, ...]]) -> None:
     asyncio.run(play(valkey_server.url, lambda: valkey_server.call("FLUSHALL"), moves))
 
 
 @pytest.mark.cluster
 @pytest.mark.xdist_group("cluster")
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(moves=st.lists(MOVES, min_size=15, max_size=60))
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(moves=MOVES)
 def test_the_steps_on_a_cluster_do_what_the_model_does(valkey_cluster: Any, moves: list[tuple[Any, ...]]) -> None:
     asyncio.run(play(valkey_cluster.url, valkey_cluster.flush, moves))
 
