@@ -147,7 +147,7 @@ async def test_hanging_primary_is_left_when_it_is_replaced(client: Valkey, valke
     """A machine that stops answering without closing anything: worse than one that dies."""
     await client.set("victim", "v")
     victim = valkey_cluster.primary_of("victim")
-    assert victim.call("WAIT", 1, 20_000) == 1
+    assert victim.call("WAIT", 1, 20_000, seconds=30) == 1
     _signal(victim, signal.SIGSTOP)
     try:
         started = time.monotonic()

@@ -13,6 +13,7 @@ ROOM = Keyspace("tests.locks", tag="locks")
 FACTS: Any = {"writers": ("tests",), "readers": ("tests",)}
 LEASE_SECONDS = 30.0  # so long that no slow machine outlives one by accident
 PLAIN_SECONDS = 60.0
+
 SMART = SmartLock(ROOM, "job:{name}:lock", purpose="one runner of a job", **FACTS)
 WEB = SmartLock(ROOM, "page:{name}:lock", flavour=LockFlavour.WEB, purpose="one filler of a page", **FACTS)
 PLAIN = PlainLock(ROOM, "cache:{name}:lock", lease_seconds=PLAIN_SECONDS, purpose="one filler of a cache", **FACTS)

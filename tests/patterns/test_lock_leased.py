@@ -38,6 +38,7 @@ NOW = 1_700_000_000.25
 CLOCK = SystemClock()
 NEAR_SECONDS = 4.0  # an end so near is brought about, since the server's own time runs on while the test does
 
+
 @pytest.fixture(params=["unnumbered", "numbered"])
 def lock(request):
     return LEASED.at("x") if request.param == "unnumbered" else NUMBERED.at("x")

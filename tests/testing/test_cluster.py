@@ -20,7 +20,7 @@ def test_killed_primary_is_replaced_and_comes_back_as_replica(valkey_cluster: Lo
     valkey_cluster.heal()
     old = valkey_cluster.primary_of("k")
     old.call("SET", "k", "v")
-    assert old.call("WAIT", 1, 20_000) == 1
+    assert old.call("WAIT", 1, 20_000, seconds=30) == 1
     replica = valkey_cluster.replica_of(old)
     old.kill()
     deadline = time.monotonic() + 60

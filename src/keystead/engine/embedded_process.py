@@ -25,6 +25,7 @@ from keystead.errors import Invalid, Unavailable
 
 _GUARD = Path(__file__).with_name("embedded_guard.py")
 _LOG_LINES = 5
+_PROBE_SECONDS = 2.0
 _LOG_LIMIT_BYTES = 10 * 1024 * 1024
 
 # The values of one configuration line; a sequence repeats the line.
@@ -147,7 +148,7 @@ class ValkeyProcess:
         code = None if self._guard is None else self._guard.poll()
         return 128 - code if code is not None and code < 0 else code
 
-    def call(self, *command: str | bytes | int, seconds: float = 2.0) -> Any:
+    def call(self, *command: str | bytes | int, seconds: float = 10.0) -> Any:
         """Ask this server one question on a connection of its own; see ``call``."""
         return call(self.where, *command, password=self._password, seconds=seconds)
 
@@ -192,7 +193,7 @@ class ValkeyProcess:
         if not self.running:
             raise self.failure("ended while it started")
         try:
-            facts = bytes(self.call("INFO", "server"))
+            facts = bytes(self.call("INFO", "server", seconds=_PROBE_SECONDS))
         except hiredis.ReplyError as error:
             if str(error).startswith("LOADING"):
                 return Readiness.LOADING
@@ -202,7 +203,7 @@ class ValkeyProcess:
         require_supported(facts)
         # INFO is answered while the data is still being loaded; PING tells.
         try:
-            self.call("PING")
+            self.call("PING", seconds=_PROBE_SECONDS)
         except hiredis.ReplyError as error:
             return Readiness.LOADING if str(error).startswith("LOADING") else Readiness.READY
         except OSError:

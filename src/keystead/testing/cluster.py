@@ -15,6 +15,7 @@ from keystead.testing.server import free_ports
 
 _SLOTS = 16384
 _START_ATTEMPTS = 5
+_PATIENCE_SECONDS = 60.0  # only a busy machine needs more than a few
 
 
 class LocalCluster:
@@ -86,20 +87,20 @@ class LocalCluster:
         """Let the replica of ``primary`` take over in an orderly way, with nothing killed and nothing lost."""
         replica = self.replica_of(primary)
         replica.call("CLUSTER", "FAILOVER")
-        self._wait(lambda: self._role(replica) == "master" and self._role(primary) == "slave", "fail-over", 15)
+        self._wait(lambda: self._role(replica) == "master" and self._role(primary) == "slave", "fail-over")
 
     def heal(self) -> None:
         """Restart what was killed and wait until every slot is served and every replica in step."""
         for node in self.nodes:
             if not node.running:
-                node.start()
+                node.start(answer_seconds=_PATIENCE_SECONDS)
         self.wait_until_well()
 
     def flush(self) -> None:
         for node in self.primaries():
             node.call("FLUSHALL", seconds=30.0)
 
-    def wait_until_well(self, *, seconds: float = 30.0) -> None:
+    def wait_until_well(self, *, seconds: float = _PATIENCE_SECONDS) -> None:
         self._wait(self._is_well, "all nodes agree and replicas are in step", seconds)
 
     def _start_nodes(self) -> None:
@@ -125,7 +126,7 @@ class LocalCluster:
             self.nodes.append(node)
             node.spawn()
         for node in self.nodes:
-            self._wait(lambda node=node: node.probe() is Readiness.READY, "the node answers", 20)  # type: ignore[misc]
+            self._wait(lambda node=node: node.probe() is Readiness.READY, "the node answers")  # type: ignore[misc]
 
     def _join(self) -> None:
         for epoch, node in enumerate(self.nodes, start=1):
@@ -137,7 +138,7 @@ class LocalCluster:
         for number, node in enumerate(self.nodes):
             for other in self.nodes[:number]:  # all with all: waiting for gossip would take seconds
                 node.call("CLUSTER", "MEET", "127.0.0.1", int(str(other.options["port"])), self._bus_port(other))
-        self._wait(self._all_know_all, "all nodes know one another", 20)
+        self._wait(self._all_know_all, "all nodes know one another")
         for number, node in enumerate(self.nodes[self._shards :]):
             name = bytes(primaries[number % self._shards].call("CLUSTER", "MYID"))
             node.call("CLUSTER", "REPLICATE", name)
@@ -179,7 +180,7 @@ class LocalCluster:
         return bytes(reply[0]).decode()
 
     @staticmethod
-    def _wait(holds: Callable[[], bool], what: str, seconds: float) -> None:
+    def _wait(holds: Callable[[], bool], what: str, seconds: float = _PATIENCE_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while True:
             try:

@@ -13,6 +13,7 @@ from keystead.engine.embedded_process import Option, ValkeyProcess
 from keystead.errors import Unavailable
 
 _START_ATTEMPTS = 5
+_ANSWER_SECONDS = 60.0  # only a busy machine needs more than one
 
 
 def free_ports(count: int) -> list[int]:
@@ -93,7 +94,7 @@ class LocalServer:
             }
             self._process = ValkeyProcess(directory, standing | self._options, remove_directory=True)
             try:
-                self._process.start()
+                self._process.start(answer_seconds=_ANSWER_SECONDS)
                 return
             except Unavailable as error:
                 if attempt == _START_ATTEMPTS or "bind" not in str(error):
@@ -110,12 +111,12 @@ class LocalServer:
 
     def restart(self) -> None:
         self.process.stop()
-        self.process.start()
+        self.process.start(answer_seconds=_ANSWER_SECONDS)
 
     def ensure_running(self) -> None:
         """Start the server again if a test left it killed."""
         if not self.process.running:
-            self.process.start()
+            self.process.start(answer_seconds=_ANSWER_SECONDS)
 
     def call(self, *command: str | bytes | int) -> Any:
         """One command on a connection of its own, without an event loop: for set-up and for looking from outside."""
