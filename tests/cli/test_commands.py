@@ -12,8 +12,9 @@ from .command import Outcome, environment, keystead
 
 def test_the_tree_is_the_documented_one():
     assert [path for path, _, _ in commands()] == [
-        "keystead", "keystead up", "keystead login-link", "keystead token", "keystead keys list", "keystead keys show",
-        "keystead keys docs", "keystead keys explain", "keystead keys audit", "keystead config show",
+        "keystead", "keystead up", "keystead login-link", "keystead token", "keystead worker",
+        "keystead keys list", "keystead keys show", "keystead keys docs", "keystead keys explain",
+        "keystead keys audit", "keystead config show",
     ]
 
 

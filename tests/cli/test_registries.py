@@ -29,8 +29,8 @@ def rooms(*sources: str) -> set[str]:
         (["shop.keys:SHOP"], {"shop"}),
         (["shop.keys:ALL"], {"shop", "club"}),
         (["shop.keys:CLUB", "shop.keys"], {"shop", "club"}),
-        (["shop.keys:CLUB", "keystead"], {"club", "edge"}),
-        ([], {"edge"}),
+        (["shop.keys:CLUB", "keystead"], {"club", "edge", "jobs"}),
+        ([], {"edge", "jobs"}),
     ],
 )
 def test_declarations_are_taken_from_where_they_are_named(sources, found):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keystead.cli import auditing, configuration, explaining, inventory, up
+from keystead.cli import auditing, configuration, explaining, inventory, up, worker
 
 program = typer.Typer(
     name="keystead",
@@ -49,6 +49,7 @@ def start(
 program.command("up")(up.up)
 program.command("login-link")(up.login_link)
 program.command("token")(up.token)
+program.command("worker")(worker.worker)
 keys.command("list")(inventory.list_keys)
 keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)

@@ -94,12 +94,13 @@ def _walk(path: str, group: "Typer") -> "Iterator[tuple[str, str, Callable[..., 
 
 
 def parameters(function: Callable[..., object]) -> Iterator[tuple[str, Any, type, object]]:
-    """Name, Typer's description, type and default of each argument and option of a command."""
+    """Name, Typer's description, type and default of each argument and option that a user may give to a command."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if get_origin(hints[name]) is Annotated:
             kind, info = get_args(hints[name])[:2]
-            yield name, info, kind, parameter.default
+            if not info.hidden:
+                yield name, info, kind, parameter.default
 
 
 def _row(name: str, info: Any, kind: Any, default: object) -> str:
@@ -116,7 +117,7 @@ def _row(name: str, info: Any, kind: Any, default: object) -> str:
     shown = "required" if default is inspect.Parameter.empty else ""
     if isinstance(info.show_default, str):
         shown = info.show_default
-    elif default not in (None, False, True, inspect.Parameter.empty):
+    elif not any(default is none for none in (None, False, True, inspect.Parameter.empty)):
         shown = f"`{getattr(default, 'value', default)}`"
     elif default is True:
         shown = f"`{names[0].split('/')[0]}`"

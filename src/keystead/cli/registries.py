@@ -1,15 +1,12 @@
 """Which declarations a command works with: Keystead's own rooms, or those of the user's program."""
 
-import importlib
-import sys
-import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.errors import Invalid, KeysteadError
+from keystead.cli.modules import import_users_module
+from keystead.errors import Invalid
 
 if TYPE_CHECKING:
     from keystead.keys import Keyspace, Layout, Registry
@@ -45,7 +42,10 @@ def _load(source: str) -> list["Keyspace"]:
 
         return list(App(Settings()).keyspaces())
     module_name, _, attribute = source.partition(":")
-    module = _import(module_name)
+    module = import_users_module(
+        module_name, wanted="declarations",
+        takes="--registry takes one such as shop.keys, or one of its objects as shop.keys:SHOP",
+    )
     if not attribute:
         found = _keyspaces(vars(module).values())
         if not found:
@@ -59,35 +59,6 @@ def _load(source: str) -> list["Keyspace"]:
     if not found:
         raise Invalid(f"{source} is not a Keyspace, a Registry or a list of Keyspaces")
     return found
-
-
-def _import(module_name: str) -> object:
-    if not all(part.isidentifier() for part in module_name.split(".")):
-        raise Invalid(f"{module_name or 'an empty name'} is not the name of a module; --registry takes one such as "
-                      "shop.keys, or one of its objects as shop.keys:SHOP")
-    # The console script does not have the working directory on its path, and that is where a user's program lies.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        missing = error.name or module_name
-        if module_name == missing or module_name.startswith(missing + "."):
-            raise Invalid(f"there is no module {module_name} to take declarations from; it is looked for in the "
-                          "working directory and in the installed packages") from error
-        raise Invalid(f"module {module_name} cannot be imported: it needs {missing}, which is not installed") from error
-    except Exception as error:  # a user's module may raise anything while it is imported
-        raise Invalid(f"module {module_name} cannot be imported: {_told(error)}") from error
-
-
-def _told(error: Exception) -> str:
-    """What went wrong in a user's module and where, in one line."""
-    if isinstance(error, SyntaxError):
-        return f"{error.msg} ({error.filename}, line {error.lineno})"
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    what = str(error) if isinstance(error, KeysteadError) else f"{type(error).__name__}: {error}"
-    return f"{what} ({frame.filename}, line {frame.lineno})"
 
 
 def _keyspaces(values: Iterable[object]) -> list["Keyspace"]:

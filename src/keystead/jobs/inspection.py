@@ -23,7 +23,7 @@ from keystead.jobs.inspection_views import (
     Snapshot,
     Totals,
     WorkerView,
-    queue_name,
+    queue_named,
     view_of,
 )
 from keystead.jobs.keys import QUEUES, TOTALS, WORKER, WORKERS, Queue
@@ -57,7 +57,7 @@ class Inspection:
 
     async def queues(self, names: Sequence[str] | None = None) -> tuple[QueueView, ...]:
         """How many jobs lie where, for these queues or all."""
-        chosen = [Queue(queue_name(name)) for name in (names or await self.queue_names())]
+        chosen = [queue_named(name) for name in (names or await self.queue_names())]
         holders = await self._holders(chosen)
         async with self._valkey.pipeline(transaction=False) as pipeline:
             asked = [
@@ -88,7 +88,7 @@ class Inspection:
     async def workers(self) -> tuple[WorkerView, ...]:
         """Workers that are there or were within the last hour, longest silent last."""
         listed = await WORKERS.at().range(self._valkey, 0, MOST_WORKERS - 1, descending=True)
-        queues = [Queue(queue_name(name)) for name in await self.queue_names()]
+        queues = [queue_named(name) for name in await self.queue_names()]
         async with self._valkey.pipeline(transaction=False) as pipeline:
             asked = [
                 (name, seen_at, WORKER.at(name).get(pipeline), [_beats(queue, name, pipeline) for queue in queues])
@@ -112,7 +112,7 @@ class Inspection:
 
         Dead ones come newest first, waiting ones in no order. Between two pages jobs move on.
         """
-        chosen = Queue(queue_name(queue))
+        chosen = queue_named(queue)
         if place == "queued":
             return await self._of_lists(place, chosen, [(view, "") for view in _lists(chosen)], first, most)
         if place == "running":
@@ -130,7 +130,7 @@ class Inspection:
 
     def dead_letters(self, queue: str = HOT) -> DeadLetters:
         """The dead letters of a queue, to be grouped, tried again or dropped."""
-        return DeadLetters(self._valkey, Queue(queue_name(queue)))
+        return DeadLetters(self._valkey, queue_named(queue))
 
     async def _of_lists(
         self, place: Place, queue: Queue, lists: Sequence[tuple[ListRef[JobRecord], str]], first: int, most: int
@@ -181,7 +181,7 @@ class Inspection:
         A state that is kept is found at once. Where the job lies is found by looking through lists, up to ten thousand
         jobs in each.
         """
-        chosen = [Queue(queue_name(name)) for name in (queues or await self.queue_names())]
+        chosen = [queue_named(name) for name in (queues or await self.queue_names())]
         async with self._valkey.pipeline(transaction=False) as pipeline:
             asked = [(queue, queue.job(uid).get(pipeline), queue.waiting.get(pipeline, f"record:{uid}"))
                      for queue in chosen]
@@ -235,16 +235,16 @@ class Inspection:
             names = await self.queue_names()
         else:
             names = [found.queue]
-        asked = [await JobHandle(uid, queue_name(name), self._valkey).cancel(now=self._clock.now()) for name in names]
-        return any(asked)
+        handles = [JobHandle(uid, queue_named(name).name, self._valkey) for name in names]
+        return any([await handle.cancel(now=self._clock.now()) for handle in handles])
 
     async def pause(self, queue: str = HOT) -> None:
         """Let nobody take jobs of this queue until ``resume``. Those that run are not touched."""
-        await Queue(queue_name(queue)).paused.raise_flag(self._valkey)
+        await queue_named(queue).paused.raise_flag(self._valkey)
 
     async def resume(self, queue: str = HOT) -> bool:
         """Let jobs of this queue be taken again; says whether it was paused."""
-        return await Queue(queue_name(queue)).paused.lower_flag(self._valkey)
+        return await queue_named(queue).paused.lower_flag(self._valkey)
 
 
 def _lists(queue: Queue) -> list[ListRef[JobRecord]]:

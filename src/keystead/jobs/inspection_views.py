@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobState, WorkerState
 from keystead.keys import Undecodable
@@ -16,9 +17,13 @@ Place = Literal["queued", "delayed", "running", "waiting", "dead"]
 PLACES: Final[tuple[Place, ...]] = ("queued", "delayed", "running", "waiting", "dead")
 
 
-def queue_name(shown: str) -> str:
-    """The name that a key knows for the name that people use: the hot queue has none."""
-    return "" if shown == HOT else shown
+def queue_named(shown: str) -> Queue:
+    """The queue that people call so; the one without a name is ``hot``."""
+    try:
+        return Queue("" if shown == HOT else shown)
+    except DeclarationError:
+        raise Invalid(f"{shown!r} cannot be the name of a queue: one is text without colons or control characters") \
+            from None
 
 
 @dataclass(frozen=True, slots=True)

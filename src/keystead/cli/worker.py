@@ -1,0 +1,192 @@
+"""``keystead worker``: run the jobs of the user's program."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keystead.cli.modules import import_users_module
+from keystead.cli.output import console, note, printable
+from keystead.cli.session import connected, run_settings, wait_for
+from keystead.errors import Invalid
+
+if TYPE_CHECKING:
+    from keystead.jobs import Category, JobBook, Worker, WorkerSettings
+    from keystead.settings import Settings
+
+RATE_SECONDS = 10.0
+
+
+def worker(
+    context: typer.Context,
+    modules: Annotated[
+        list[str],
+        typer.Argument(metavar="MODULE[:BOOK]", help="Module whose jobs are run, such as shop.jobs, or a JobBook in "
+                                                        "it, such as shop.jobs:book."),
+    ],
+    queue: Annotated[
+        list[str] | None,
+        typer.Option("--queue", metavar="NAME", show_default="hot",
+                     help="Queue to serve; may be given several times. The queue without a name is hot."),
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many processes work.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, metavar="COUNT", help="How many jobs each process runs at once.")
+    ] = 100,
+    threads: Annotated[
+        int, typer.Option(min=1, metavar="COUNT", help="How many of them may be functions that are not async.")
+    ] = 16,
+    category: Annotated[
+        list[str] | None,
+        typer.Option("--category", metavar="NAME", show_default="all of the book",
+                     help="Run only jobs of this category, by name or number; may be given several times."),
+    ] = None,
+    grace_seconds: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="How long jobs may go on after the first signal to stop.")
+    ] = 30.0,
+    at_most_once: Annotated[
+        bool, typer.Option("--at-most-once", help="Forget a job when it is taken: a crash loses it instead of "
+                                                  "running it again.")
+    ] = False,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
+    ] = None,
+    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,  # one of several, under a parent
+) -> None:
+    """Run the jobs of your program until SIGTERM or Ctrl-C.
+
+    The working directory is looked at first for the module. Jobs that run when the signal comes are finished, or given
+    back after the grace; a second signal gives them back at once. What a worker held that died is taken over by
+    another within seconds.
+    """
+    settings = run_settings(context, valkey_url=url)
+    book = load_book(modules)
+    from keystead.jobs import WorkerSettings
+    from keystead.jobs.inspection_views import queue_named
+    from keystead.telemetry import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    queues = [queue_named(name).name or "hot" for name in queue or ("hot",)]
+    wishes = WorkerSettings(
+        queues=tuple(dict.fromkeys(queues)), categories=_categories(book, category or ()),
+        concurrency=concurrency, threads=threads, grace_seconds=grace_seconds, at_most_once=at_most_once,
+    )
+    if processes == 1:
+        wait_for(_work(settings, book, wishes, child))
+        return
+    wait_for(_reach(settings))
+    command = [sys.executable, "-m", "keystead.cli"]
+    if (file := context.find_root().obj) is not None:
+        command += ["--config", str(file)]
+    command += ["worker", *modules, *(part for name in wishes.queues for part in ("--queue", name)),
+                *(part for name in category or () for part in ("--category", name)), "--concurrency", str(concurrency),
+                "--threads", str(threads), "--grace-seconds", str(grace_seconds),
+                *(["--at-most-once"] if at_most_once else []), *(["--url", url] if url is not None else [])]
+    raise typer.Exit(asyncio.run(_supervise(command, processes)))
+
+
+# -- which jobs --------------------------------------------------------------------------------------------------------
+
+
+def load_book(sources: Sequence[str]) -> "JobBook":
+    """The jobs of these modules, or the books that are named in them."""
+    from keystead.jobs import JobBook
+
+    return JobBook().merged([_book(source) for source in sources])
+
+
+def _book(source: str) -> "JobBook":
+    from keystead.jobs import JobBook
+
+    name, colon, attribute = source.partition(":")
+    module = import_users_module(
+        name, wanted="jobs", takes="keystead worker takes one such as shop.jobs, or a book in it as shop.jobs:book"
+    )
+    if not colon:
+        book = JobBook.of(module)
+        if not len(book):
+            raise Invalid(f"module {name} holds no job; mark its functions with @job, or name a JobBook in it as "
+                          f"{name}:NAME")
+        return book
+    found = getattr(module, attribute, None)
+    if isinstance(found, JobBook):
+        return found
+    books = [known for known, value in vars(module).items() if isinstance(value, JobBook)]
+    hint = f"it has {', '.join(books)}" if books else f"it has none; give {name} alone to run the jobs it holds"
+    raise Invalid(f"module {name} has no JobBook named {attribute or 'nothing'}; {hint}")
+
+
+def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...] | None":
+    if not wanted:
+        return None
+    known = {spelled: one for one in book.categories() for spelled in (str(one.id), one.name.lower())}
+    for name in wanted:
+        if name.lower() not in known:
+            raise Invalid(f"no job has the category {name}; categories are "
+                          + ", ".join(f"{one.name} ({one.id})" for one in book.categories()))
+    return tuple(dict.fromkeys(known[name.lower()] for name in wanted))
+
+
+# -- one process -------------------------------------------------------------------------------------------------------
+
+
+async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings", child: bool) -> None:
+    from keystead.clock import SystemClock
+    from keystead.engine import parse, sync_clock
+    from keystead.jobs import Worker
+    from keystead.jobs.processes import stop_without_parent
+
+    async with connected(settings) as valkey:
+        clock = SystemClock()
+        await sync_clock(valkey, clock)
+        worker = Worker(valkey, book, wishes, clock=clock)
+        if child:
+            stop_without_parent(worker.stop)
+        note(f"worker {worker.name} serves {', '.join(wishes.queues)} on {parse(settings.valkey.url).display}: "
+             f"{len(book)} kinds of jobs, {wishes.concurrency} at once")
+        async with asyncio.TaskGroup() as beside:
+            telling = beside.create_task(_tell_rates(worker))
+            try:
+                await worker.run(signals=True)
+            finally:
+                telling.cancel()
+        tally = worker.tally
+        note(f"worker {worker.name} stopped: {tally.done:,} done, {tally.failed:,} failed, {tally.retried:,} to be "
+             "tried again")
+
+
+async def _tell_rates(worker: "Worker") -> None:
+    """A line every few seconds in which something was done, while someone watches."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        return
+    before, since = (0, 0, 0), time.monotonic()
+    while True:
+        await asyncio.sleep(RATE_SECONDS)
+        tally, now = worker.tally, time.monotonic()
+        ended = (tally.done, tally.failed, tally.retried)
+        if ended != before:
+            rate = (tally.done - before[0]) / (now - since)
+            failed = f"[red]{tally.failed:,} failed[/red]" if tally.failed else "0 failed"
+            screen.print(f"[dim]{printable(worker.name)}[/dim] {rate:,.1f}/s, {tally.done:,} done, {failed}, "
+                         f"{tally.retried:,} to be tried again, {worker.running:,} running")
+        before, since = ended, now
+
+
+# -- several -----------------------------------------------------------------------------------------------------------
+
+
+async def _reach(settings: "Settings") -> None:
+    """Fail here, once, if the server cannot be reached, rather than in every process."""
+    async with connected(settings):
+        pass
+
+
+async def _supervise(command: list[str], count: int) -> int:
+    from keystead.jobs.processes import Processes
+
+    return await Processes([*command, "--child"], count, say=note).run(signals=True)
