@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help run test check bench docs browser clean
+.PHONY: help run test check bench chaos-jobs docs browser clean
 
 help:  ## show what there is to do
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -32,6 +32,9 @@ browser: $(STAMP)
 
 bench: $(STAMP)  ## ours beside the peers, in one run; ONLY=wire for one suite
 	$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY))
+
+chaos-jobs: $(STAMP)  ## kill workers, producer and server 200 times while 10,000 jobs run; minutes
+	$(BIN)/python -m tests.faults.jobs_chaos
 
 docs: $(STAMP)  ## write the generated pages anew: docs/keys.md, docs/settings.md, docs/cli.md
 	$(BIN)/python -m keystead.cli.docs
