@@ -109,11 +109,17 @@ class Crew:
         return [sys.executable, "-m", "bench.load.queues", self.library, mode]
 
     def _environment(self, slot: int) -> dict[str, str]:
-        return os.environ | {
+        found = os.environ | {
             "BENCH_URL": self._url, "BENCH_VARIANT": self.library.partition(":")[2], "BENCH_BOARD": str(self._path),
             "BENCH_SLOT": str(slot), "BENCH_QUICK_RECOVERY": "1" if self.quick_recovery else "",
             "PYTHONWARNINGS": "ignore",
         }
+        if self.library == "keystead":
+            # An installer compiles the peers; ours runs from its sources, and would compile them at every start where
+            # the machine is told to keep no compiled files.
+            found.pop("PYTHONDONTWRITEBYTECODE", None)
+            found["PYTHONPYCACHEPREFIX"] = str(self._path.parent / "compiled")
+        return found
 
 
 @contextlib.contextmanager
