@@ -94,13 +94,12 @@ def _walk(path: str, group: "Typer") -> "Iterator[tuple[str, str, Callable[..., 
 
 
 def parameters(function: Callable[..., object]) -> Iterator[tuple[str, Any, type, object]]:
-    """Name, Typer's description, type and default of each argument and option that a user may give to a command."""
+    """Name, Typer's description, type and default of each argument and option of a command."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if get_origin(hints[name]) is Annotated:
             kind, info = get_args(hints[name])[:2]
-            if not info.hidden:
-                yield name, info, kind, parameter.default
+            yield name, info, kind, parameter.default
 
 
 def _row(name: str, info: Any, kind: Any, default: object) -> str:

@@ -55,7 +55,6 @@ def worker(
         str | None,
         typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
     ] = None,
-    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,  # one of several, under a parent
 ) -> None:
     """Run the jobs of your program until SIGTERM or Ctrl-C.
 
@@ -76,7 +75,7 @@ def worker(
         concurrency=concurrency, threads=threads, grace_seconds=grace_seconds, at_most_once=at_most_once,
     )
     if processes == 1:
-        wait_for(_work(settings, book, wishes, child))
+        wait_for(_work(settings, book, wishes))
         return
     wait_for(_reach(settings))
     command = [sys.executable, "-m", "keystead.cli"]
@@ -134,7 +133,7 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 # -- one process -------------------------------------------------------------------------------------------------------
 
 
-async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings", child: bool) -> None:
+async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings") -> None:
     from keystead.clock import SystemClock
     from keystead.engine import parse, sync_clock
     from keystead.jobs import Worker
@@ -144,8 +143,7 @@ async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings",
         clock = SystemClock()
         await sync_clock(valkey, clock)
         worker = Worker(valkey, book, wishes, clock=clock)
-        if child:
-            stop_without_parent(worker.stop)
+        stop_without_parent(worker.stop)
         note(f"worker {worker.name} serves {', '.join(wishes.queues)} on {parse(settings.valkey.url).display}: "
              f"{len(book)} kinds of jobs, {wishes.concurrency} at once")
         async with asyncio.TaskGroup() as beside:
@@ -189,4 +187,4 @@ async def _reach(settings: "Settings") -> None:
 async def _supervise(command: list[str], count: int) -> int:
     from keystead.jobs.processes import Processes
 
-    return await Processes([*command, "--child"], count, say=note).run(signals=True)
+    return await Processes(command, count, say=note).run(signals=True)

@@ -20,6 +20,7 @@ FIRST_PAUSE_SECONDS: Final = 1.0
 MOST_PAUSE_SECONDS: Final = 30.0
 STEADY_SECONDS: Final = 60.0  # whoever lived so long did not die of how it was started
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+PARENT: Final = "KEYSTEAD_PARENT"  # tells a child that its standard input is the pipe
 # Asked to stop before it could listen, a process dies of the signal: that is no failure.
 CLEAN: Final = (0, 130, *(-number for number in SIGNALS))
 
@@ -101,7 +102,9 @@ class Processes:
 
     async def _run_one(self, place: int) -> int:
         try:
-            process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, start_new_session=True)
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, start_new_session=True, env={**os.environ, PARENT: str(os.getpid())}
+            )
         except OSError as error:
             self._say(f"process {place} cannot be started: {error}")
             return os.EX_OSERR
@@ -129,7 +132,13 @@ def _told(code: int) -> str:
 
 
 def stop_without_parent(stop: Callable[[], None]) -> None:
-    """In a child: call ``stop`` when the parent is gone. Needs a running loop, and the pipe as standard input."""
+    """Call ``stop`` when the parent is gone, in a process that ``Processes`` started; in any other do nothing.
+
+    Needs a running loop.
+    """
+    # What this process starts itself has another standard input.
+    if os.environ.pop(PARENT, None) is None:
+        return
     loop, pipe = asyncio.get_running_loop(), sys.stdin.fileno()
 
     def read() -> None:
