@@ -44,16 +44,17 @@ class Chaos:
     def __init__(self, nursery: Program, valkey: Valkey) -> None:
         self._nursery, self._valkey = nursery, valkey
         self.pids: dict[str, int] = {}
-        self.born = 0
+        self.all_pids: list[int] = []
         self.done: Counter[str] = Counter()
         self.rng = random.Random(9)
 
     async def begin_one(self) -> None:
         assert self._nursery.process.stdin is not None
-        self.born += 1
-        self._nursery.process.stdin.write(f"instance-{self.born}\n".encode())
-        _, name, pid = await self._nursery.hears("born", self.born, seconds=60)
+        number = len(self.all_pids) + 1
+        self._nursery.process.stdin.write(f"instance-{number}\n".encode())
+        _, name, pid = await self._nursery.hears("born", number, seconds=60)
         self.pids[name] = int(pid)
+        self.all_pids.append(int(pid))
 
     async def harm(self, fault: str, tasks: asyncio.TaskGroup) -> None:
         leader = (await QUICK_LEADER.current(self._valkey) or "").rpartition(":")[0]
@@ -87,7 +88,7 @@ async def chaos_of(valkey: Valkey, url: str) -> AsyncIterator[Chaos]:
     try:
         yield chaos
     finally:
-        for pid in chaos.pids.values():
+        for pid in chaos.all_pids:  # also those that are dead: their pids are theirs as long as the nursery lives
             os.kill(pid, signal.SIGKILL)
         await nursery.kill()
 
@@ -118,7 +119,7 @@ async def test_every_task_ends_whoever_is_killed(valkey: Valkey, valkey_server: 
             loading = tasks.create_task(load(scheduler, chaos.rng, end))
             for turn in itertools.count():
                 await asyncio.sleep(chaos.rng.uniform(0.0, 0.6))
-                if time.monotonic() >= end:
+                if time.monotonic() >= end and sum(chaos.done.values()) >= len(FAULTS):
                     break
                 await chaos.harm(FAULTS[turn] if turn < len(FAULTS) else chaos.rng.choice(FAULTS), tasks)
         total = loading.result()
@@ -132,7 +133,6 @@ async def test_every_task_ends_whoever_is_killed(valkey: Valkey, valkey_server: 
     report(chaos.done, total, begun, ended, await QUICK_LEADER.epoch.get(valkey) or 0, recovery)
     assert set(ended) == set(range(total)), "every task came to its end"
     await assert_nothing_left(valkey, overview)
-    assert sum(chaos.done.values()) >= 3, "the machine was too slow to harm anybody"
 
 
 def report(

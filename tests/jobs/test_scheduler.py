@@ -317,6 +317,8 @@ async def test_same_id_makes_one_task(server: Valkey) -> None:
     assert later.outcome is Scheduled.EXISTS
     sooner = await scheduler.schedule(greet, {"name": "Di"}, at=1030, task_id="greet:ada", if_known=IfKnown.EARLIER)
     assert sooner.outcome is Scheduled.REPLACED
+    same = await scheduler.schedule(greet, {"name": "Ed"}, at=1030, task_id="greet:ada", if_known=IfKnown.EARLIER)
+    assert same.outcome is Scheduled.EXISTS
     view = await scheduler.find("greet:ada")
     assert view is not None and (view.state, view.due_at) == (TaskState.SCHEDULED, 1030)
     assert view.task == Task("greet:ada", "tests.greet", {"name": "Di"}, 1030, 1000)
@@ -350,6 +352,8 @@ async def test_task_is_seen_in_each_of_its_states(server: Valkey) -> None:
     assert await scheduler.revive(one.id, delay_seconds=3) is Revived.REVIVED
     assert (await scheduler.overview()).next_at == 1003
     assert await scheduler.revive(one.id) is Revived.UNKNOWN
+    revived = await scheduler.find(one.id)
+    assert revived is not None and revived.task.attempts == 0
     assert await scheduler.cancel(one.id) is Cancelled.CANCELLED
     assert await state() is None
     assert await scheduler.cancel(one.id) is Cancelled.UNKNOWN
