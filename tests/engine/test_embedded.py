@@ -41,8 +41,14 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    status = Path(f"/proc/{pid}/stat")  # an orphan that ended stays listed until the system's first process looks
-    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    if sys.platform != "linux":
+        return True
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:  # it went away between the two looks
+        return False
+    # An orphan that ended stays listed until the system's first process looks.
+    return status.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def wait_for(holds: Callable[[], bool], seconds: float = 30.0) -> None:

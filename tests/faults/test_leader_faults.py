@@ -23,6 +23,14 @@ async def leading(instances: list[Program], epoch: int) -> Program:
             await asyncio.sleep(0.005)
 
 
+async def entry_of(valkey: Valkey, leader: Program) -> None:
+    """Wait until this leader has written."""
+    entries = ENTRIES.at().name(valkey.layout)
+    async with asyncio.timeout(60):
+        while await valkey.lpos(entries, f"{int(leader.words('leading')[-1][1]):06}") is None:
+            await asyncio.sleep(0.01)
+
+
 async def test_killed_leader_is_replaced_within_one_lease(valkey: Valkey, valkey_server) -> None:
     rounds, waits = 3, []
     async with programs(PROGRAM) as start:
@@ -51,11 +59,10 @@ async def test_nothing_of_a_stopped_leader_lands_after_the_takeover(valkey: Valk
             leader = await leading(instances, await LEADER.at().epoch.get(valkey) or 1)
             other = next(each for each in instances if each is not leader)
             followed, led = len(leader.words("followed")), len(other.words("leading"))
+            await entry_of(valkey, leader)
             leader.stop()
-            epoch = int((await other.hears("leading", led + 1))[1])
-            async with asyncio.timeout(30):
-                while await ENTRIES.at().range(valkey, -1, -1) != [f"{epoch:06}"]:
-                    await asyncio.sleep(0.01)
+            await other.hears("leading", led + 1)
+            await entry_of(valkey, other)
             leader.go_on()
             said = await leader.hears("followed", followed + 1)
             assert said[2].startswith("refused"), said
