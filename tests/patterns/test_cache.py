@@ -11,6 +11,7 @@ from keystead.keys import Keyspace, Layout, Registry
 from keystead.patterns import cache as cache_module
 from keystead.patterns.cache import Cache
 from keystead.patterns.cache_disk import DiskTier
+from keystead.patterns.cache_ear import MOST_MARKS
 from keystead.patterns.cache_flight import Flight, Loaded
 from keystead.patterns.cache_frames import Push, plain_pushes
 from keystead.patterns.cache_process import ENTRY_BYTES, Entry, ProcessTier
@@ -498,6 +499,15 @@ async def test_fill_older_than_a_purge_that_was_heard_is_dropped(valkey, valkey_
         assert one.held("a") is None
         await channel.publish(valkey, Push({"uid": "a"}, b"new", 2_000_000))
         await until(lambda: one.held("a") == b"new")
+
+
+async def test_flood_of_messages_is_not_remembered_whole(valkey, valkey_server) -> None:
+    async with Instances() as instances:
+        ear = (await instances.add(LOCAL, valkey_server.url))._shelf.ear
+        for number in range(MOST_MARKS + 2000):
+            assert ear._is_current(f"k{number}", Push({}, None, number + 1))
+        assert len(ear._marks) <= MOST_MARKS
+        assert not ear._is_current(f"k{number}", Push({}, b"old", number)), "the newest are known"
 
 
 async def test_gap_counts_from_the_moment_it_is_known(valkey, valkey_server) -> None:

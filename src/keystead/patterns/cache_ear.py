@@ -30,18 +30,18 @@ class Ear:
 
     def __init__(
         self, valkey: Valkey, channel: ChannelRef[Push], template: Template, *, trust_seconds: float,
-        keep_seconds: float, drops: bool, on_push: Callable[[str | None, Push], None], on_gap: Callable[[], None],
+        drops: bool, on_push: Callable[[str | None, Push], None], on_gap: Callable[[], None],
     ) -> None:
         self._hub = valkey.hub()
         self._channel = channel
         self._template = template
-        self._trust_seconds, self._keep_seconds = trust_seconds, keep_seconds
+        self._trust_seconds = trust_seconds
         self._on_push, self._on_gap = on_push, on_gap
         self._drops = drops
         self._listener: Listener | None = None
         self._gaps = 0
         self._trusted_until = -math.inf
-        self._marks: dict[str, tuple[float, int, int]] = {}  # key: heard at, last purge, last fill
+        self._marks: dict[str, tuple[int, int]] = {}  # key: last purge, last fill; the latest heard last
         self._task: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self.generation = 0
@@ -54,8 +54,10 @@ class Ear:
         self._task = asyncio.get_running_loop().create_task(self._listen(), name="keystead cache channel")
         self._task.add_done_callback(self._ended)
         waiting = asyncio.get_running_loop().create_task(self._ready.wait())
-        await asyncio.wait((waiting, self._task), timeout=self._trust_seconds, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
+        try:
+            await asyncio.wait((waiting, self._task), timeout=self._trust_seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
         if self._task.done() and not self._task.cancelled():
             self._task.result()
 
@@ -82,7 +84,7 @@ class Ear:
 
     def last_fill(self, key: str) -> int:
         """The version of the last fill of a value that was heard lately."""
-        return self._marks.get(key, (0.0, 0, 0))[2]
+        return self._marks.get(key, (0, 0))[1]
 
     async def _listen(self) -> None:
         while True:
@@ -148,15 +150,14 @@ class Ear:
 
     def _is_current(self, key: str, push: Push) -> bool:
         """Note the version; False for a fill that is older than a purge that was heard."""
-        now = asyncio.get_running_loop().time()
-        _, purged, filled = self._marks.get(key, (now, 0, 0))
+        purged, filled = self._marks.get(key, (0, 0))
         if push.raw is not None and push.version and push.version < purged:
             return False
-        if len(self._marks) >= MOST_MARKS:
-            self._marks = {each: mark for each, mark in self._marks.items() if mark[0] > now - self._keep_seconds}
-        self._marks.pop(key, None)
+        self._marks.pop(key, None)  # so that it becomes the last
         if push.raw is None:
-            self._marks[key] = now, max(purged, push.version), filled
+            self._marks[key] = max(purged, push.version), filled
         else:
-            self._marks[key] = now, purged, push.version
+            self._marks[key] = purged, push.version
+        if len(self._marks) > MOST_MARKS:
+            del self._marks[next(iter(self._marks))]
         return True

@@ -53,7 +53,7 @@ class CacheInstance(Generic[T]):
         if channel is not None:
             self._shelf.ear = Ear(
                 valkey, channel, names.template, trust_seconds=family.staleness_seconds,
-                keep_seconds=2 * family.lock_seconds, drops=family.collab, on_push=self._on_push, on_gap=self._on_gap,
+                drops=family.collab, on_push=self._on_push, on_gap=self._on_gap,
             )
         self._valkey = valkey
         self._local = family.local_seconds is not None
