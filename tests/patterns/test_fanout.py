@@ -120,6 +120,19 @@ async def test_room_is_subscribed_while_it_has_listeners_and_a_moment_longer(ser
             assert [event.payload for event in await some(again, 1)] == [b"1"]
 
 
+async def test_who_joins_at_the_moment_a_room_is_left_gets_one_that_lasts(server, url) -> None:
+    async with Pods() as pods:
+        one = await pods.add(url)
+        async with one.join("r"):
+            pass
+        [room] = one._rooms.values()
+        room._task.cancel()  # what the timer does when the time is over
+        async with one.join("r") as listener:
+            await one.publish("r", payload=b"1")
+            assert [event.payload for event in await some(listener, 1)] == [b"1"]
+            assert one.rooms == 1
+
+
 async def test_only_processes_with_a_member_get_a_message(server, url) -> None:
     async with Pods() as pods:
         group = [await pods.add(url) for _ in range(5)]

@@ -66,6 +66,15 @@ async def test_beats_of_one_process_are_written_once_in_a_while(server: Valkey) 
     assert await LANES.online(server, ["u1"]) == {"u1"}
 
 
+async def test_beats_of_people_without_a_connection_are_not_remembered_for_ever(valkey: Valkey) -> None:
+    async with LANES.open(valkey) as here:
+        await asyncio.gather(*(here.beat(f"u{number}") for number in range(500)))
+        assert len(here._written_at) == 500
+        await asyncio.sleep(LANES.skip_seconds + 0.1)
+        assert await here.beat("u0")
+        assert len(here._written_at) == 1
+
+
 async def test_last_connection_that_closes_takes_presence_away_after_the_grace(server: Valkey) -> None:
     async with LANES.open(server) as here:
         await here.arrived("u1")

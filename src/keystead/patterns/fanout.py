@@ -92,7 +92,7 @@ class FanOutHere:
     def _room(self, variables: tuple[Value, ...]) -> Room:
         channel = self._fanout.channel.at(*variables)
         room = self._rooms.get(channel.logical)
-        if room is None:
+        if room is None or room.ending:
             room = Room(self._valkey, channel, self.origin, self._fanout.linger_seconds, self._forget)
             self._rooms[channel.logical] = room
         return room

@@ -139,6 +139,11 @@ class Room:
         if not self._listeners and self._leaving is None and not self._task.done():
             self._leaving = asyncio.get_running_loop().call_later(self._linger_seconds, self._task.cancel)
 
+    @property
+    def ending(self) -> bool:
+        """Whether it will not last: whoever joins now needs another."""
+        return self._task.done() or self._task.cancelling() > 0
+
     async def aclose(self) -> None:
         for listener in list(self._listeners):
             listener.close()

@@ -83,7 +83,7 @@ class PresenceHere:
     def __init__(self, presence: Presence, valkey: Valkey) -> None:
         self._presence, self._valkey = presence, valkey
         self._connections: Counter[tuple[Value, ...]] = Counter()
-        self._written_at: dict[tuple[Value, ...], float] = {}
+        self._written_at: dict[tuple[Value, ...], float] = {}  # of the beats that others are skipped for; oldest first
         self._leaving: dict[tuple[Value, ...], asyncio.Task[None]] = {}
 
     def connections(self, *who: Value) -> int:
@@ -101,7 +101,8 @@ class PresenceHere:
     async def beat(self, *who: Value) -> bool:
         """A sign of life came; says whether it was written, or skipped because the last one is fresh."""
         now = asyncio.get_running_loop().time()
-        if now - self._written_at.get(who, -1e9) < self._presence.skip_seconds:
+        self._forget_before(now - self._presence.skip_seconds)
+        if who in self._written_at:
             counts.add("presence_beats_skipped")
             return False
         self._written_at[who] = now  # before the write, so that beats at the same time are one
@@ -112,6 +113,14 @@ class PresenceHere:
             raise
         counts.add("presence_beats")
         return True
+
+    def _forget_before(self, limit: float) -> None:
+        """Who was written so long ago is written again at the next beat, and need not be remembered."""
+        while self._written_at:
+            oldest = next(iter(self._written_at))
+            if self._written_at[oldest] > limit:
+                return
+            del self._written_at[oldest]
 
     def left(self, *who: Value) -> None:
         """A connection was closed. After the last one, and the grace, the person is gone unless one came back."""
