@@ -6,7 +6,7 @@ from keystead.engine import Valkey
 from keystead.errors import NotFound
 from keystead.jobs import BatchHandle, JobBook, Jobs
 
-from .running import at_work
+from .beside import at_work
 
 
 async def twice(n: int) -> int:

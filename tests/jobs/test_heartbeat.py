@@ -9,7 +9,7 @@ from keystead.errors import DeclarationError
 from keystead.jobs.heartbeat import Heartbeat
 from keystead.jobs.keys import ALIVE_SECONDS, Queue
 
-from .running import until
+from .beside import until
 
 
 async def test_a_blocked_event_loop_does_not_look_dead(server: Valkey) -> None:
@@ -17,7 +17,7 @@ async def test_a_blocked_event_loop_does_not_look_dead(server: Valkey) -> None:
     mark = worker._living().mark
     with Heartbeat(server, [worker]):
         await until(lambda: mark.is_raised(server))
-        time.sleep(ALIVE_SECONDS + 1.5)  # noqa: ASYNC251 - blocking the loop is the point
+        time.sleep(ALIVE_SECONDS + 1.5)
         assert await mark.is_raised(server)
         assert (await Queue().work.adopt(server, now=1.0)).workers == 0
     await until(lambda: _gone(server, mark))

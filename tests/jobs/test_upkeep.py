@@ -7,7 +7,7 @@ from keystead.engine import Valkey
 from keystead.jobs import JobBook, Jobs
 from keystead.jobs.keys import TOTALS, WORKER, WORKERS, Queue
 
-from .running import at_work, until
+from .beside import at_work, until
 
 
 async def nothing() -> None: ...

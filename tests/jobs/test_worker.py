@@ -24,10 +24,11 @@ from keystead.jobs import (
     Worker,
     WorkerSettings,
     current_job,
+    decode_data_raw,
 )
-from keystead.jobs.keys import Queue
+from keystead.jobs.keys import PROGRESS_EVENTS, Queue
 
-from .running import at_work, left_keys, until
+from .beside import at_work, left_keys, until
 
 QUICK = Retry(tries=3, first_seconds=0.01, jitter=0)
 # What stays when every job has ended.
@@ -483,3 +484,40 @@ async def test_settings_without_sense_are_refused() -> None:
 
 def test_jobs_keep_their_type() -> None:
     assert isinstance(Job(lambda: None, name="a.b"), Job)
+
+
+async def test_progress_is_told_from_the_queue_to_the_end(server: Valkey, log: Log) -> None:
+    async def steps(n: int) -> None:
+        for step in range(n):
+            await current_job().progress(f"step {step}", at=step, of=n)
+        if current_job().attempt == 1:
+            raise ValueError("once more")
+
+    def in_thread(n: int) -> None:
+        current_job().progress_from_thread("from a thread")
+
+    book = JobBook()
+    book.register("t.steps", steps, retry=QUICK, progress=True)
+    book.register("t.thread", in_thread)
+    jobs = Jobs(server, book)
+    first = await jobs.options(keep_seconds=60).enqueue("t.steps", n=2)
+    second = await jobs.options(keep_seconds=60, progress=True, queue="mail").enqueue("t.thread", n=1)
+    async with at_work(server, book, queues=("hot", "mail")):
+        await first.wait(30)
+        await second.wait(30)
+    events = await PROGRESS_EVENTS.at(first.uid).range(server)
+    assert [event.type for event in events] == [
+        "queued", "started", "progress", "progress", "bounce", "started", "progress", "progress", "succeeded"
+    ]
+    assert [event.message for event in await PROGRESS_EVENTS.at(second.uid).range(server)][2] == "from a thread"
+
+
+async def test_a_callback_is_told_of_the_outcome(server: Valkey, book: JobBook, log: Log) -> None:
+    await Jobs(server, book).options(on_failure=JobRef("t.told", {"x": 1})).enqueue("t.fail", n=2)
+    async with at_work(server, book):
+        await until(lambda: any(isinstance(seen, dict) for seen in log.seen))
+    [seen] = [seen for seen in log.seen if isinstance(seen, dict)]
+    outcome = decode_data_raw(seen["data_raw"])
+    assert seen["x"] == 1 and (outcome["name"], outcome["status"], outcome["attempts"], outcome["error"]) == (
+        "t.fail", "failed", 3, "ValueError: no 2"
+    )

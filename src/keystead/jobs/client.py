@@ -1,7 +1,7 @@
 """Enqueuing: from a call to a record in a queue, in one round trip or inside the caller's transaction."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ParamSpec, Self, TypedDict, Unpack, overload
@@ -10,11 +10,13 @@ from keystead.clock import Clock, SystemClock
 from keystead.engine import Pipeline, Script, Valkey, connect, sync_clock
 from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.jobs.book import LOW_RESOURCE_COST, Job, JobBook
+from keystead.jobs.callbacks import check_callback
 from keystead.jobs.handle import BatchHandle, JobHandle
 from keystead.jobs.keys import BATCH_SECONDS, OPEN_SECONDS, QUEUES, UNIQUE_SECONDS, Queue
 from keystead.jobs.models import JobOptions, JobRecord, JobRef
+from keystead.jobs.progress import Progress
 from keystead.jobs.records import encode_record, new_uid
-from keystead.keys import KeyReference, ListRef, Reply
+from keystead.keys import Argument, KeyReference, Layout, ListRef, Reply
 
 ENQUEUE = Script("keystead.jobs", "scripts/enqueue.lua")
 
@@ -178,10 +180,33 @@ class Jobs:
             raw, uid, name, now, float(due), OPEN_SECONDS * 1000 if options.keep_seconds else 0,
             round(chosen.unique_seconds * 1000) if options.unique else 0,
         )
-        return ENQUEUE(on, keys=keys, args=arguments, decode=decode)
+        if not options.progress:
+            return ENQUEUE(on, keys=keys, args=arguments, decode=decode)
+        progress = Progress(uid, self.clock)
+        if isinstance(on, Pipeline):
+            progress.queued(on)
+            return ENQUEUE(on, keys=keys, args=arguments, decode=decode)
+        return self._with_progress(progress, queue, keys, arguments, decode)
+
+    async def _with_progress(
+        self, progress: Progress, queue: Queue, keys: list[KeyReference], arguments: tuple[Argument, ...],
+        decode: Callable[[Reply], JobHandle],
+    ) -> JobHandle:
+        if queue.name and self.valkey.layout is Layout.TAGGED:
+            # Two slots: the first event may then tell of a job that was never queued, and is forgotten in half an hour.
+            await progress.queued(self.valkey)
+            queued: JobHandle = await ENQUEUE(self.valkey, keys=keys, args=arguments, decode=decode)
+            return queued
+        async with self.valkey.pipeline(transaction=True) as block:
+            progress.queued(block)
+            handle: Awaitable[JobHandle] = ENQUEUE(block, keys=keys, args=arguments, decode=decode)
+            await block.execute()
+        return await handle
 
     def _options_of(self, job: Job[..., Any] | None, uid: str) -> JobOptions:
         chosen = self._chosen
+        for callback in filter(None, (chosen.on_success, chosen.on_failure)):
+            check_callback(callback)
         keep = chosen.keep_seconds or (job.keep_seconds if job is not None else 0.0)
         after = tuple(parent if isinstance(parent, str) else parent.uid for parent in chosen.after)
         return JobOptions(

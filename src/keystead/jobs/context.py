@@ -1,11 +1,14 @@
 """What a running job can know of itself."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from keystead.errors import NotFound
 from keystead.jobs.models import JobRecord
+
+Tells = Callable[[str, float | None, float | None], Awaitable[None]]
 
 
 @dataclass(slots=True)  # not frozen: one is made for every job, and freezing costs four times as much
@@ -20,6 +23,18 @@ class RunningJob:
     uid: str
     queue: str
     is_stopping: Callable[[], bool]
+    tells: Tells | None = None  # only of a job that was enqueued with progress, or declared so
+    loop: asyncio.AbstractEventLoop | None = None
+
+    async def progress(self, message: str, at: float | None = None, of: float | None = None) -> None:
+        """Tell whoever watches how far it is; with ``at`` and ``of`` a bar. Nobody can watch: nothing happens."""
+        if self.tells is not None:
+            await self.tells(message, at, of)
+
+    def progress_from_thread(self, message: str, at: float | None = None, of: float | None = None) -> None:
+        """The same for a job that is not async."""
+        if self.loop is not None:
+            asyncio.run_coroutine_threadsafe(self.progress(message, at, of), self.loop).result()
 
     @property
     def name(self) -> str:

@@ -4,16 +4,17 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Script, Valkey
 from keystead.errors import ReplyLost, Unavailable
+from keystead.jobs.callbacks import callback_record
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobOptions, JobRecord, JobRef
-from keystead.jobs.records import changed, encode_record, new_uid
+from keystead.jobs.records import changed, new_uid
 from keystead.keys import ListRef, Undecodable
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, Item, TakenItems
 from keystead.telemetry import counts, logger
@@ -42,7 +43,6 @@ class Ending:
     result: str = ""
     attempts: int = 1
     follow: JobRef | None = None
-    extra: dict[str, str] = field(default_factory=dict)
 
 
 class Station:
@@ -189,7 +189,9 @@ class Station:
             letter = _letters.encode(DeadLetter(item.raw, ending.error, now, ending.attempts))
         follow = b""
         if ending.follow is not None:
-            follow = encode_record(ending.follow.name, ending.follow.kwargs, now, uid=new_uid())
+            outcome = {"uid": record.uid, "name": record.name, "status": ending.status, "attempts": ending.attempts,
+                       "error": ending.error, "result": ending.result}
+            follow = msgspec.json.encode(callback_record(ending.follow, outcome, queued_at=now, uid=new_uid()))
         state = {"status": ending.status, "finished_at": repr(now), "attempts": str(ending.attempts),
                  "error": ending.error, "result": ending.result, "worker": self.hands.name}
         arguments = (

@@ -39,8 +39,9 @@ class Whose(Protocol):
     """The worker, as far as it is reported on."""
 
     name: str
-    tally: Tally
 
+    @property
+    def tally(self) -> Tally: ...
     @property
     def running(self) -> int: ...
     @property

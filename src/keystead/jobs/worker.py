@@ -1,4 +1,4 @@
-"""The worker: takes jobs, runs many at once, and decides what becomes of those that fail."""
+"""The worker: takes jobs while there is room, runs many at once, and ends without losing any."""
 
 import asyncio
 import contextlib
@@ -12,21 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError, Unavailable
-from keystead.jobs.book import Category, Job, JobBook
-from keystead.jobs.context import RunningJob, running
-from keystead.jobs.execution import Execution, Middleware, told
+from keystead.jobs.book import Category, JobBook
+from keystead.jobs.execution import Execution, Middleware
 from keystead.jobs.heartbeat import Heartbeat
-from keystead.jobs.keys import DONE, Queue
+from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord
-from keystead.jobs.rates import reserve_start
-from keystead.jobs.records import MOST_BYTES
-from keystead.jobs.retry import GiveUp, RetryLater
-from keystead.jobs.station import NO_OPTIONS, PAUSE_SECONDS, Ending, Station
+from keystead.jobs.runner import Runner
+from keystead.jobs.station import PAUSE_SECONDS, Station
 from keystead.jobs.upkeep import Tally, Upkeep
 from keystead.patterns.worklist_items import Item
 from keystead.telemetry import logger
@@ -72,31 +67,24 @@ class Worker:
         self.settings = settings or WorkerSettings()
         self.name = name or f"{socket.gethostname().replace(':', '-')}-{os.getpid()}-{secrets.token_hex(3)}"
         self.book = book
-        self.tally = Tally()
         self._valkey = valkey
         self._clock: Clock = clock or SystemClock()
         categories = book.categories() if self.settings.categories is None else self.settings.categories
         allowed = [category.id for category in categories]
-        self._allowed = frozenset(allowed) if allowed else None
         self._stations = [
             Station(valkey, self._clock, Queue("" if name == "hot" else name), self.name, allowed)
             for name in self.settings.queues
         ]
         self._execution = Execution(self.settings.threads, middleware)
-        self._plain = frozenset(job.name for job in book if self._is_plain(job))
-        self._cancelled: set[str] = set()
+        self._runner = Runner(
+            valkey, self._clock, book, self._execution, worker=self.name, at_most_once=self.settings.at_most_once,
+            allowed=frozenset(allowed) if allowed else None, is_stopping=lambda: self.stopping,
+        )
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._free = self.settings.concurrency
         self._enough = max(1, min(BATCH_ITEMS, self.settings.concurrency) // 2)
         self._freed = asyncio.Event()
         self._stopping = asyncio.Event()
-
-    def _is_plain(self, job: Job[..., Any]) -> bool:
-        return (
-            job.is_async and not (job.timeout_seconds or job.rate or job.says_done or job.progress)
-            and (self._allowed is None or job.category.id in self._allowed)
-            and not self._execution.has_middleware and not self.settings.at_most_once
-        )
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -113,10 +101,15 @@ class Worker:
     def concurrency(self) -> int:
         return self.settings.concurrency
 
+    @property
+    def tally(self) -> Tally:
+        """How many jobs ended how here."""
+        return self._runner.tally
+
     def cancel(self, uid: str) -> None:
         """Do not run this job; stop it if it runs here."""
-        if uid and uid not in self._cancelled:
-            self._cancelled.add(uid)
+        if uid and uid not in self._runner.cancelled:
+            self._runner.cancelled.add(uid)
             if uid in self._tasks:
                 self._tasks[uid].cancel()
 
@@ -263,152 +256,11 @@ class Worker:
         self._tasks[mark] = jobs.create_task(self._work(station, item, mark))
 
     async def _work(self, station: Station, item: Item[JobRecord], mark: str) -> None:
-        record = item.value
         try:
-            if record.options is None and record.name in self._plain and record.uid not in self._cancelled \
-                    and len(item.raw) <= MOST_BYTES:
-                await self._run_plain(station, item)
-            else:
-                await self._run_with_care(station, item)
+            await self._runner.run(station, item)
         finally:
             del station.running[mark]
             del self._tasks[mark]
             self._free += 1
             if self._free >= self._enough or not self._tasks:
                 self._freed.set()
-
-    async def _run_plain(self, station: Station, item: Item[JobRecord]) -> None:
-        """Nothing to do but call a function: the path that nearly all jobs take."""
-        record = item.value
-        job = self.book.jobs[record.name]
-        running.set(RunningJob(record, record.uid, station.queue.name, self._stopping.is_set))
-        try:
-            await job.function(**record.kwargs)
-        except TypeError as error:
-            # Wrong arguments look like any other TypeError; finding out costs, so only now.
-            await self._failed(station, item, job, _or_give_up(job, record, error))
-        except BaseException as error:
-            await self._failed(station, item, job, error)
-        else:
-            self.tally.done += 1
-            station.finish(item)
-
-    async def _run_with_care(self, station: Station, item: Item[JobRecord]) -> None:
-        record = item.value
-        options, job = record.options or NO_OPTIONS, self.book.get(record.name)
-        if len(item.raw) > MOST_BYTES:
-            await self._refuse(station, item, f"takes {len(item.raw):,} bytes, at most {MOST_BYTES:,} are run")
-        elif job is None:
-            await self._refuse(station, item, f"no job is named {record.name[:200]}")
-        elif self._allowed is not None and job.category.id not in self._allowed:
-            await station.sort(item, job.category.id)
-        elif record.uid in self._cancelled:
-            await self._end(station, item, job, Ending("cancelled"))
-        elif options.after and (culprit := await station.queue.waiting.get(self._valkey, f"failed:{record.uid}")):
-            error = f"a job it waited for did not succeed: {culprit.decode(errors='replace')}"
-            await self._end(station, item, job, Ending("failed", error=error))
-        elif job.rate and not record.slot and (start := await self._reserved(job)) > self._clock.now():
-            await station.put_off(item, start, slot=start)
-        else:
-            await self._run_kept(station, item, job)
-
-    async def _reserved(self, job: Job[..., Any]) -> float:
-        assert job.rate is not None
-        try:
-            return await reserve_start(self._valkey, job.name, job.rate, self._clock.now())
-        except Unavailable:
-            return self._clock.now() + PAUSE_SECONDS
-
-    async def _run_kept(self, station: Station, item: Item[JobRecord], job: Job[..., Any]) -> None:
-        record = item.value
-        options = record.options or NO_OPTIONS
-        if options.keep_seconds:
-            with contextlib.suppress(Unavailable):
-                await station.queue.job(record.uid).update(
-                    self._valkey, status="running", started_at=self._clock.now(), worker=self.name,
-                    attempts=record.attempt + 1,
-                )
-        context = RunningJob(record, record.uid, station.queue.name, self._stopping.is_set)
-        if self.settings.at_most_once:
-            return await self._run_once(station, item, job, context)
-        try:
-            result = await self._execution.run(job, context, options.timeout_seconds or job.timeout_seconds)
-            text = msgspec.json.encode(result).decode() if options.keep_seconds and result is not None else ""
-        except BaseException as error:
-            await self._failed(station, item, job, error)
-        else:
-            ending = Ending("succeeded", result=text, attempts=record.attempt + 1, follow=options.on_success)
-            await self._end(station, item, job, ending)
-
-    async def _run_once(
-        self, station: Station, item: Item[JobRecord], job: Job[..., Any], context: RunningJob
-    ) -> None:
-        """At most once: forgotten before it runs, so that nothing can run it again, and nothing follows from it."""
-        if not await station.forget(item):
-            return
-        try:
-            await self._execution.run(job, context, job.timeout_seconds)
-            self.tally.done += 1
-        except Exception as error:
-            self.tally.failed += 1
-            _log.error("job failed", job=job.name, uid=item.value.uid, error=told(error), exc_info=error)
-
-    # -- what becomes of it -----------------------------------------------------------------------------------------
-
-    async def _failed(self, station: Station, item: Item[JobRecord], job: Job[..., Any], error: BaseException) -> None:
-        record = item.value
-        options, attempt, now = record.options or NO_OPTIONS, record.attempt + 1, self._clock.now()
-        if isinstance(error, asyncio.CancelledError):
-            if record.uid in self._cancelled:
-                return await self._end(station, item, job, Ending("cancelled", attempts=attempt))
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                # We are to end, not the job's own doing: another worker runs it from its beginning.
-                await asyncio.shield(station.put_back([item]))
-                raise error
-        if isinstance(error, RetryLater):
-            await station.put_off(item, now + error.delay_seconds, told(error) if error.counts else "")
-            self.tally.retried += 1
-            return None
-        tries = options.tries or job.retry.tries
-        worth = isinstance(error, job.retry.only) and not isinstance(error, GiveUp)
-        text = told(error)
-        if worth and attempt < tries:
-            _log.warning("job failed, will be tried again", job=job.name, uid=record.uid, attempt=attempt, error=text)
-            await station.put_off(item, now + job.retry.pause_seconds(attempt), text)
-            self.tally.retried += 1
-            return None
-        _log.error("job failed", job=job.name, uid=record.uid, attempt=attempt, error=text, exc_info=error)
-        ending = Ending("failed", error=text, attempts=attempt, follow=options.on_failure)
-        return await self._end(station, item, job, ending)
-
-    async def _refuse(self, station: Station, item: Item[JobRecord], error: str) -> None:
-        """Give up what cannot be run at all. Jobs that wait for it hear of it like of any failure."""
-        _log.error("job refused", job=item.value.name[:200], uid=item.value.uid, error=error)
-        self.tally.failed += 1
-        await station.settle(item, Ending("failed", error=error, attempts=item.value.attempt))
-
-    async def _end(self, station: Station, item: Item[JobRecord], job: Job[..., Any], ending: Ending) -> None:
-        record = item.value
-        ours = await station.settle(item, ending)
-        if ending.status == "succeeded":
-            self.tally.done += 1
-        elif ending.status == "failed":
-            self.tally.failed += 1
-        else:
-            self._cancelled.discard(record.uid)
-            with contextlib.suppress(Unavailable):
-                await station.queue.cancelled.remove(self._valkey, record.uid)
-        told_as = (record.options or NO_OPTIONS).done or (job.says_done and record.kwargs.get("job_uid"))
-        if ours and isinstance(told_as, str) and told_as:
-            # Whoever waits also looks at the state, so a message that is lost costs a second at most.
-            with contextlib.suppress(Unavailable):
-                await DONE.at(told_as).publish(self._valkey, b"done")
-
-
-def _or_give_up(job: Job[..., Any], record: JobRecord, error: TypeError) -> Exception:
-    try:
-        job.signature.bind(**record.kwargs)
-    except TypeError as wrong:
-        return GiveUp(f"wrong arguments: {wrong}; it takes {job.signature}")
-    return error

@@ -1,0 +1,219 @@
+"""Running what was taken, and deciding what becomes of it: acknowledged, tried again, given up, called off."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.errors import Unavailable
+from keystead.jobs.book import Job, JobBook
+from keystead.jobs.context import RunningJob, running
+from keystead.jobs.done import say_done
+from keystead.jobs.execution import Execution, told
+from keystead.jobs.models import JobOptions, JobRecord
+from keystead.jobs.progress import telling
+from keystead.jobs.rates import reserve_start
+from keystead.jobs.records import MOST_BYTES
+from keystead.jobs.retry import GiveUp, RetryLater
+from keystead.jobs.station import NO_OPTIONS, PAUSE_SECONDS, Ending, Station
+from keystead.jobs.upkeep import Tally
+from keystead.patterns.worklist_items import Item
+from keystead.telemetry import logger
+
+_log = logger("jobs")
+
+
+class Runner:
+    """Runs jobs of a book. ``allowed``: numbers of categories, None for all. ``cancelled``: uids that are not to run."""
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, book: JobBook, execution: Execution, *, worker: str,
+        allowed: frozenset[int] | None, at_most_once: bool, is_stopping: Callable[[], bool],
+    ) -> None:
+        self.tally = Tally()
+        self.cancelled: set[str] = set()
+        self._valkey, self._clock, self._book, self._execution = valkey, clock, book, execution
+        self._worker = worker
+        self._allowed = allowed
+        self._at_most_once = at_most_once
+        self._is_stopping = is_stopping
+        self._plain = frozenset(job.name for job in book if self._is_plain(job))
+
+    def _is_plain(self, job: Job[..., Any]) -> bool:
+        return (
+            job.is_async and not (job.timeout_seconds or job.rate or job.says_done or job.progress)
+            and (self._allowed is None or job.category.id in self._allowed)
+            and not self._execution.has_middleware and not self._at_most_once
+        )
+
+    async def run(self, station: Station, item: Item[JobRecord]) -> None:
+        """Run one job and settle it. Only a cancellation of the worker itself comes out of here."""
+        record = item.value
+        if (record.options is None and record.name in self._plain and record.uid not in self.cancelled
+                and len(item.raw) <= MOST_BYTES):
+            await self._run_plain(station, item)
+        else:
+            await self._run_with_care(station, item)
+
+    async def _run_plain(self, station: Station, item: Item[JobRecord]) -> None:
+        """Nothing to do but call a function: the path that nearly all jobs take."""
+        record = item.value
+        job = self._book.jobs[record.name]
+        running.set(RunningJob(record, record.uid, station.queue.name, self._is_stopping))
+        try:
+            await job.function(**record.kwargs)
+        except TypeError as error:
+            # Wrong arguments look like any other TypeError; finding out costs, so only now.
+            await self._failed(station, item, job, _or_give_up(job, record, error))
+        except BaseException as error:
+            await self._failed(station, item, job, error)
+        else:
+            self.tally.done += 1
+            station.finish(item)
+
+    async def _run_with_care(self, station: Station, item: Item[JobRecord]) -> None:
+        record = item.value
+        options, job = record.options or NO_OPTIONS, self._book.get(record.name)
+        if len(item.raw) > MOST_BYTES:
+            await self._refuse(station, item, f"takes {len(item.raw):,} bytes, at most {MOST_BYTES:,} are run")
+        elif job is None:
+            await self._refuse(station, item, f"no job is named {record.name[:200]}")
+        elif self._allowed is not None and job.category.id not in self._allowed:
+            await station.sort(item, job.category.id)
+        elif record.uid in self.cancelled:
+            await self._end(station, item, job, Ending("cancelled"))
+        elif options.after and (culprit := await station.queue.waiting.get(self._valkey, f"failed:{record.uid}")):
+            error = f"a job it waited for did not succeed: {culprit.decode(errors='replace')}"
+            await self._end(station, item, job, Ending("failed", error=error))
+        elif job.rate and not record.slot and (start := await self._reserved(job)) > self._clock.now():
+            await station.put_off(item, start, slot=start)
+        else:
+            await self._run_kept(station, item, job)
+
+    async def _reserved(self, job: Job[..., Any]) -> float:
+        assert job.rate is not None
+        try:
+            return await reserve_start(self._valkey, job.name, job.rate, self._clock.now())
+        except Unavailable:
+            return self._clock.now() + PAUSE_SECONDS
+
+    async def _run_kept(self, station: Station, item: Item[JobRecord], job: Job[..., Any]) -> None:
+        record = item.value
+        options = record.options or NO_OPTIONS
+        if options.keep_seconds:
+            with contextlib.suppress(Unavailable):
+                await station.queue.job(record.uid).update(
+                    self._valkey, status="running", started_at=self._clock.now(), worker=self._worker,
+                    attempts=record.attempt + 1,
+                )
+        context = RunningJob(record, record.uid, station.queue.name, self._is_stopping)
+        if self._at_most_once:
+            return await self._run_once(station, item, job, context)
+        try:
+            result = await self._told_of(context, job, options)
+            text = msgspec.json.encode(result).decode() if options.keep_seconds and result is not None else ""
+        except BaseException as error:
+            await self._failed(station, item, job, error)
+        else:
+            ending = Ending("succeeded", result=text, attempts=record.attempt + 1, follow=options.on_success)
+            await self._end(station, item, job, ending)
+
+    async def _told_of(self, context: RunningJob, job: Job[..., Any], options: JobOptions) -> Any:
+        """Run it, and tell of begin and end if someone may watch."""
+        limit = options.timeout_seconds or job.timeout_seconds
+        if not options.progress:
+            return await self._execution.run(job, context, limit)
+        tries = options.tries or job.retry.tries
+
+        def will_retry(error: Exception) -> bool:
+            return _is_worth(job, error) and context.attempt < tries
+
+        async with telling(self._valkey, options.progress, self._clock, will_retry=will_retry) as progress:
+            async def tell(message: str, at: float | None, of: float | None) -> None:
+                with contextlib.suppress(Unavailable):
+                    await progress.progress(self._valkey, message, at, of)
+
+            context.tells, context.loop = tell, asyncio.get_running_loop()
+            return await self._execution.run(job, context, limit)
+        return None  # it bounced: it has put itself back
+
+    async def _run_once(
+        self, station: Station, item: Item[JobRecord], job: Job[..., Any], context: RunningJob
+    ) -> None:
+        """At most once: forgotten before it runs, so that nothing can run it again, and nothing follows from it."""
+        if not await station.forget(item):
+            return
+        try:
+            await self._execution.run(job, context, job.timeout_seconds)
+            self.tally.done += 1
+        except Exception as error:
+            self.tally.failed += 1
+            _log.error("job failed", job=job.name, uid=item.value.uid, error=told(error), exc_info=error)
+
+    # -- what becomes of it -----------------------------------------------------------------------------------------
+
+    async def _failed(self, station: Station, item: Item[JobRecord], job: Job[..., Any], error: BaseException) -> None:
+        record = item.value
+        options, attempt, now = record.options or NO_OPTIONS, record.attempt + 1, self._clock.now()
+        if isinstance(error, asyncio.CancelledError):
+            if record.uid in self.cancelled:
+                return await self._end(station, item, job, Ending("cancelled", attempts=attempt))
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # We are to end, not the job's own doing: another worker runs it from its beginning.
+                await asyncio.shield(station.put_back([item]))
+                raise error
+        if isinstance(error, RetryLater):
+            await station.put_off(item, now + error.delay_seconds, told(error) if error.counts else "")
+            self.tally.retried += 1
+            return None
+        tries = options.tries or job.retry.tries
+        text = told(error)
+        if _is_worth(job, error) and attempt < tries:
+            _log.warning("job failed, will be tried again", job=job.name, uid=record.uid, attempt=attempt, error=text)
+            await station.put_off(item, now + job.retry.pause_seconds(attempt), text)
+            self.tally.retried += 1
+            return None
+        _log.error("job failed", job=job.name, uid=record.uid, attempt=attempt, error=text, exc_info=error)
+        ending = Ending("failed", error=text, attempts=attempt, follow=options.on_failure)
+        return await self._end(station, item, job, ending)
+
+    async def _refuse(self, station: Station, item: Item[JobRecord], error: str) -> None:
+        """Give up what cannot be run at all. Jobs that wait for it hear of it like of any failure."""
+        _log.error("job refused", job=item.value.name[:200], uid=item.value.uid, error=error)
+        self.tally.failed += 1
+        await station.settle(item, Ending("failed", error=error, attempts=item.value.attempt))
+
+    async def _end(self, station: Station, item: Item[JobRecord], job: Job[..., Any], ending: Ending) -> None:
+        record = item.value
+        ours = await station.settle(item, ending)
+        if ending.status == "succeeded":
+            self.tally.done += 1
+        elif ending.status == "failed":
+            self.tally.failed += 1
+        else:
+            self.cancelled.discard(record.uid)
+            with contextlib.suppress(Unavailable):
+                await station.queue.cancelled.remove(self._valkey, record.uid)
+        told_as = (record.options or NO_OPTIONS).done or (job.says_done and record.kwargs.get("job_uid"))
+        if ours and isinstance(told_as, str) and told_as:
+            # Whoever waits also looks at the state, so a message that is lost costs a second at most.
+            with contextlib.suppress(Unavailable):
+                await say_done(self._valkey, told_as)
+
+
+def _is_worth(job: Job[..., Any], error: BaseException) -> bool:
+    """Whether another try could help."""
+    return isinstance(error, job.retry.only) and not isinstance(error, GiveUp)
+
+
+def _or_give_up(job: Job[..., Any], record: JobRecord, error: TypeError) -> Exception:
+    try:
+        job.signature.bind(**record.kwargs)
+    except TypeError as wrong:
+        return GiveUp(f"wrong arguments: {wrong}; it takes {job.signature}")
+    return error
