@@ -28,7 +28,7 @@ _log = logger("jobs")
 
 
 class Runner:
-    """Runs jobs of a book. ``allowed``: numbers of categories, None for all. ``cancelled``: uids that are not to run."""
+    """Runs jobs of a book. ``allowed``: numbers of categories, None: all. ``cancelled``: uids that are not to run."""
 
     def __init__(
         self, valkey: Valkey, clock: Clock, book: JobBook, execution: Execution, *, worker: str,
