@@ -4,7 +4,8 @@ import calendar as months_of
 from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from itertools import islice, pairwise, product
+from itertools import islice, product
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from keystead.errors import DeclarationError
 from keystead.jobs.calendar import DAYS_OF_WEEK, AnyOf, Calendar, newest_runs, preview, runs_after
+
+from .brute_force import accepted, runs_between
 
 PACIFIC = "America/Los_Angeles"
 BERLIN = "Europe/Berlin"
@@ -25,44 +28,32 @@ DAYS = [
     ("Africa/Cairo", date(2026, 4, 24)), ("Africa/Cairo", date(2026, 10, 30)), ("America/Havana", date(2026, 11, 1)),
     ("Pacific/Apia", date(2011, 12, 30)), ("Asia/Kathmandu", date(2026, 12, 31)),
 ]  # fmt: skip
-AROUND_SECONDS = 16 * 3600
+AROUND_SECONDS = 6 * 3600
 
 
 def at(zone: str, *local: int, fold: int = 0) -> int:
     return round(datetime(*local, tzinfo=ZoneInfo(zone), fold=fold).timestamp())
 
 
-def accepted(when: Calendar, local: datetime) -> bool:
-    """The filters as the sentence has them, one by one."""
-    return (
-        (when.months is None or local.month in when.months)
-        and (when.days_of_month is None or local.day in when.days_of_month)
-        and (when.days_of_week is None or DAYS_OF_WEEK[local.weekday()] in when.days_of_week)
-        and (when.hours is None or local.hour in when.hours)
-        and (when.minutes is None or local.minute in when.minutes)
-        and (when.seconds is None or local.second in when.seconds)
-    )
+@cache
+def change_near(zone: str, day: date) -> int:
+    """The unix time at which the clock is changed on that day; the day's noon where nothing is changed."""
+    place = ZoneInfo(zone)
+    noon = round(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp())
+    steps = range(noon - 36 * 3600, noon + 36 * 3600, 900)
+    offsets = [datetime.fromtimestamp(second, place).utcoffset() for second in steps]
+    return next((steps[place] for place in range(1, len(steps)) if offsets[place] != offsets[place - 1]), noon)
 
 
 @cache
 def seconds_around(zone: str, day: date) -> list[tuple[int, int, int, datetime, int]]:
-    """Each second of a day and a half: its second and minute on the clock, its unix time, all of the clock, and 1 if
-    the clock showed the same an hour ago."""
-    place = ZoneInfo(zone)
-    middle = round(datetime(day.year, day.month, day.day, 6, tzinfo=UTC).timestamp())
-    found = []
-    for second in range(middle - AROUND_SECONDS, middle + AROUND_SECONDS):
+    """Each second for hours before and after a change of the clock: its second and minute on the clock, its unix time,
+    all of the clock, and 1 if the clock shows this for the second time."""
+    place, change, found = ZoneInfo(zone), change_near(zone, day), []
+    for second in range(change - AROUND_SECONDS, change + AROUND_SECONDS):
         shown = datetime.fromtimestamp(second, place)
         found.append((shown.second, shown.minute, second, shown.replace(tzinfo=None, fold=0), shown.fold))
     return found
-
-
-@cache
-def bounds(zone: str, day: date) -> tuple[int, int, int]:
-    """The first and the last of these seconds, and the one at which the clock was changed, if it was."""
-    seconds = seconds_around(zone, day)
-    changes = [later[2] for earlier, later in pairwise(seconds) if later[3] - earlier[3] != timedelta(seconds=1)]
-    return seconds[0][2], seconds[-1][2], changes[0] if changes else seconds[0][2]
 
 
 def all_runs(when: Calendar, zone: str, day: date) -> list[int]:
@@ -89,14 +80,15 @@ def some(least: int, most: int) -> st.SearchStrategy[tuple[int, ...]]:
 
 
 @st.composite
-def calendars(draw: st.DrawFn, zone: str) -> Calendar:
-    """Any calendar that is allowed; ``depth`` says how coarse its coarsest filter is."""
+def calendars(draw: st.DrawFn, zone: str, day: date | None = None) -> Calendar:
+    """Any calendar that is allowed. With a day, it often has runs on that day in the hours when clocks are changed."""
     depth = draw(st.integers(0, 5))
-    filters: dict[str, tuple[object, ...]] = {"seconds": draw(some(0, 59))}
+    filters: dict[str, tuple[Any, ...]] = {"seconds": draw(some(0, 59))}
     if depth > 0:
         filters["minutes"] = draw(some(0, 59))
     if depth > 1:
-        filters["hours"] = draw(st.one_of(some(0, 23), st.sampled_from([(0,), (1,), (2,), (3,), (1, 2, 3), (23,)])))
+        early = st.sampled_from([(0,), (1,), (2,), (3,), (0, 1, 2), (1, 2, 3), (0, 23)])
+        filters["hours"] = draw(st.one_of(some(0, 23), early, early) if day else some(0, 23))
     days = draw(st.sampled_from(["none", "month", "week"])) if depth > 2 else "none"
     if days == "month":
         filters["days_of_month"] = draw(some(1, 31))
@@ -105,27 +97,45 @@ def calendars(draw: st.DrawFn, zone: str) -> Calendar:
         filters["days_of_week"] = tuple(sorted(chosen, key=DAYS_OF_WEEK.index))
     if depth > 4:
         filters["months"] = draw(some(1, 12))
+    if day and draw(st.integers(0, 3)):
+        fits = {"days_of_month": day.day, "days_of_week": DAYS_OF_WEEK[day.weekday()], "months": day.month}
+        order = {"days_of_week": DAYS_OF_WEEK.index}
+        for name in fits.keys() & filters.keys():
+            filters[name] = tuple(sorted({*filters[name], fits[name]}, key=order.get(name)))  # type: ignore[arg-type]
     try:
-        return Calendar(zone, **filters)  # type: ignore[arg-type]
+        return Calendar(zone, **filters)
     except DeclarationError:  # a day that none of the months has
-        return Calendar(zone, **(filters | {"days_of_month": (1,)}))  # type: ignore[arg-type]
+        return Calendar(zone, **(filters | {"days_of_month": (1,)}))
 
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), where=st.sampled_from(DAYS))
 def test_next_run_is_what_looking_at_every_second_finds(data: st.DataObject, where: tuple[str, date]) -> None:
     zone, day = where
-    when = data.draw(calendars(zone))
+    when = data.draw(calendars(zone, day))
     runs = all_runs(when, zone, day)
-    first, last, change = bounds(zone, day)
+    change = change_near(zone, day)
+    first, last = change - AROUND_SECONDS, change + AROUND_SECONDS - 1
     starts = data.draw(st.lists(st.floats(first, last), min_size=10, max_size=10))
-    near = range(max(first, change - 2 * 3600), min(last, change + 2 * 3600), 299)
+    near = range(change - 2 * 3600, change + 2 * 3600, 299)
     for start in (*starts, *near, *runs[:200], *(run - 0.25 for run in runs[-200:])):
         found, place = when.next_after(start), bisect_right(runs, start)
         if place < len(runs):
             assert found == runs[place], f"{when} after {start}: {datetime.fromtimestamp(found, ZoneInfo(zone))}"
         else:
             assert found > last
+
+
+@pytest.mark.parametrize(("zone", "day"), DAYS, ids=lambda value: str(value))
+def test_every_hour_of_the_day_is_right_around_a_change(zone: str, day: date) -> None:
+    """Each hour alone, with its neighbours, and all of them; asked at every quarter of an hour of five days."""
+    change = change_near(zone, day)
+    first, last = change - 2 * 86400, change + 3 * 86400
+    for hours in [*((hour,) for hour in range(24)), (0, 1), (1, 2), (2, 3), (0, 23), tuple(range(24)), None]:
+        when = Calendar(zone, hours=hours, minutes=(0, 15, 45), seconds=(0,))
+        runs = runs_between(when, first, last, 900)
+        for start in range(change - 43200, change + 43200, 900):
+            assert when.next_after(start) == runs[bisect_right(runs, start)], f"{when} after {start}"
 
 
 @settings(max_examples=150, deadline=None)

@@ -3,6 +3,7 @@
 from keystead.jobs.batch_job import BatchJob
 from keystead.jobs.batch_job_run import BatchRun, LastRunFacts, RunFacts, Step, StopReason
 from keystead.jobs.book import HIGH_RESOURCE_COST, LOW_RESOURCE_COST, Category, Job, JobBook, Rate, job
+from keystead.jobs.calendar import AnyOf, Calendar, preview
 from keystead.jobs.callbacks import (
     STANDARD_POLICY,
     AfterFailure,
@@ -14,6 +15,7 @@ from keystead.jobs.callbacks import (
 )
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
+from keystead.jobs.cron import cron
 from keystead.jobs.done import DoneWaiter, awaiting_done, say_done
 from keystead.jobs.execution import Middleware
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
@@ -22,6 +24,8 @@ from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
 from keystead.jobs.progress import Bounce, Progress, Told, telling
 from keystead.jobs.progress_watch import ProgressBatch, watch
 from keystead.jobs.records import encode_record
+from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList, RecurringView, recurring_overview
+from keystead.jobs.recurring_loop import RecurringLoop
 from keystead.jobs.retry import NEVER, GiveUp, Retry, RetryLater
 from keystead.jobs.scheduler import ScheduledTask, Scheduler, SchedulerOverview, SchedulerSettings, TaskState, TaskView
 from keystead.jobs.scheduler_steps import Cancelled, IfKnown, Revived, Scheduled
@@ -31,11 +35,13 @@ from keystead.jobs.worker import Worker, WorkerSettings
 
 __all__ = [
     "AfterFailure",
+    "AnyOf",
     "BatchHandle",
     "BatchJob",
     "BatchProgress",
     "BatchRun",
     "Bounce",
+    "Calendar",
     "Cancelled",
     "Category",
     "DoneWaiter",
@@ -53,11 +59,17 @@ __all__ = [
     "LOW_RESOURCE_COST",
     "LastRunFacts",
     "Middleware",
+    "Missed",
     "NEVER",
     "Progress",
     "ProgressBatch",
     "ProgressEvent",
+    "RUN_ONCE",
     "Rate",
+    "Recurring",
+    "RecurringList",
+    "RecurringLoop",
+    "RecurringView",
     "Retry",
     "RetryLater",
     "Revived",
@@ -83,12 +95,15 @@ __all__ = [
     "awaiting_done",
     "callback_record",
     "check_callback",
+    "cron",
     "current_job",
     "decode_data_raw",
     "encode_data_raw",
     "encode_record",
     "graceful_sleep",
     "job",
+    "preview",
+    "recurring_overview",
     "say_done",
     "telling",
     "watch",

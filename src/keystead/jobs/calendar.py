@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -225,7 +225,7 @@ def newest_runs(when: When, after: float, until: float, most: int) -> list[int]:
     """
 
     def some_from(start: float, count: int) -> list[int]:
-        return [run for run in islice(runs_after(when, start), count) if run <= until]
+        return list(islice(takewhile(lambda run: run <= until, runs_after(when, start)), count))
 
     found = some_from(after, most + 1)
     if len(found) <= most:

@@ -163,15 +163,25 @@ _RECURRING: Final = ("jobs.recurring",)
 RECURRING: SortedSetKey[str] = SortedSetKey(
     JOBS, "rjobs", str, member="decimal hash of a recurring job", score="unix time of its next run",
     purpose="recurring jobs by their next run", writers=_RECURRING, readers=_RECURRING,
+    scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
 )
 RECURRING_HASH: StringKey[str] = StringKey(
     JOBS, "rjobs:hash", str, purpose="decimal hash of the whole list of recurring jobs", writers=_RECURRING,
-    readers=_RECURRING,
+    readers=_RECURRING, scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
 )
 RECURRING_PURGATORY: SetKey[str] = SetKey(
     JOBS, "rjobs:purgatory", str, member="decimal hash of a recurring job",
     purpose="recurring jobs that a loop of the older kind has popped and not put back yet", writers=_RECURRING,
-    readers=_RECURRING,
+    readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
+)
+RECURRING_LAST: MapKey[int] = MapKey(
+    JOBS, "rjobs:last", int, fields=("{hash}",), purpose="unix time of the newest run of each recurring job that was "
+    "queued", writers=_RECURRING, readers=_RECURRING,
+    scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
+)
+RECURRING_VERSION: StringKey[str] = StringKey(
+    JOBS, "rjobs:version", str, purpose="version:hash of the list of recurring jobs; an older one does not replace it",
+    writers=_RECURRING, readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
 )
 
 # -- the distributed scheduler -----------------------------------------------------------------------------------------
