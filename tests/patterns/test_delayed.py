@@ -11,6 +11,7 @@ from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, ListKey, Registry
 from keystead.patterns.delayed import DelayedSet, IfWaiting, MoveStop
+from keystead.patterns.worklist_worker import Failed
 from keystead.testing.server import LocalServer
 
 from .crash import crash_points
@@ -141,6 +142,22 @@ async def test_member_that_comes_round_again_and_again_is_not_blamed_for_old_cra
     assert await QUEUED.size(server) == 1 and await QUEUED.dead_letters(server) == []
 
 
+async def test_failed_member_waits_again_and_dies_after_its_tries(server: Valkey) -> None:
+    await QUEUED.schedule(server, "a", 1)
+    worker, failed = QUEUED.worker("w"), []
+    for number in range(3):
+        [item] = await worker.take(server, 5, now=100)
+        failed.append(await worker.fail(server, item, error=f"try {number}", now=50, again_at=10.5 + number))
+        if number < 2:
+            assert await scored(server, QUEUED.due) == {"a": 10.5 + number}
+    assert failed == [Failed(1, False), Failed(2, False), Failed(3, True)]
+    [letter] = await QUEUED.dead_letters(server)
+    assert (letter.raw, letter.attempts, letter.error, letter.dead_at) == (b"a", 3, "try 2", 50.0)
+    assert await QUEUED.size(server) == 0 and await worker.held(server) == []
+    assert await worker.fail(server, item, error="x", now=50, again_at=60) == Failed(0, False), "not ours any more"
+    assert await QUEUED.size(server) == 0
+
+
 async def test_last_try_after_crashes_is_made_alone(server: Valkey) -> None:
     await QUEUED.schedule_many(server, {"a": 1, "b": 2, "c": 3})
     worker = QUEUED.worker("w")
@@ -171,6 +188,7 @@ async def test_wrong_type_is_noticed_before_anything_moves(server: Valkey) -> No
     for settle in (
         worker.finish(server, taken), worker.reschedule(server, [(taken.items[0], 5.0)]),
         worker.bury(server, taken, error="x", now=9), worker.recover(server, now=9),
+        worker.fail(server, taken.items[0], error="x", now=9, again_at=10),
     ):
         with pytest.raises(Exception, match="WRONGTYPE"):
             await settle

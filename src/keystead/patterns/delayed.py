@@ -72,11 +72,11 @@ class DelayedSet(Generic[T]):
 
     Declares, from the set's name and that of the purgatory (``{set}_purgatory`` unless given): the set, ``{purgatory}``
     of the default worker, ``{purgatory}:{worker}`` and its ``:alive`` for named ones, ``{set}:workers``,
-    ``{set}:poison`` (crashes by member) and ``{set}:dead``. A member waits at most once. A pattern with variables is
-    used through ``at``.
+    ``{set}:poison`` (crashes and failures by member) and ``{set}:dead``. A member waits at most once. A pattern with
+    variables is used through ``at``.
 
-    ``tries``: a member that its worker died with so often becomes a dead letter. ``most_dead`` bounds the dead letters
-    by dropping the oldest; 0 keeps all.
+    ``tries``: a member that its worker died with, or failed, so often becomes a dead letter. ``most_dead`` bounds the
+    dead letters by dropping the oldest; 0 keeps all.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class DelayedSet(Generic[T]):
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
             **told(facts, "given up with the error, newest right",
-                   scripts=_scripts("bury", "recover", "adopt", "replay")),
+                   scripts=_scripts("bury", "fail", "recover", "adopt", "replay")),
         )
         self.due_key: SortedSetKey[T] = SortedSetKey(
             keyspace, pattern, of, member=member, score=score,
@@ -115,7 +115,8 @@ class DelayedSet(Generic[T]):
         )
         self.poison_key: MapKey[int] = MapKey(
             keyspace, f"{pattern}:poison", int, fields=("{sha1}", "crashed:{sha1}"),
-            **told(facts, "crashes by the SHA-1 of a member", scripts=_scripts("take", "finish", "recover", "adopt"),
+            **told(facts, "crashes and failures by the SHA-1 of a member",
+                   scripts=_scripts("take", "finish", "fail", "recover", "adopt"),
                    ttl=Sliding(poison_seconds, reads=False), personal=False),
         )
         self._arguments: Mapping[str, str] | None = None if self.due_key.template.names else {}

@@ -13,7 +13,7 @@ from keystead.errors import DeclarationError
 from keystead.keys import Codec, ListRef, MapRef, Reply, SortedSetRef, Undecodable
 from keystead.patterns.worklist_items import DeadLetter, Spoiled, count_spoiled, facts_of
 from keystead.patterns.worklist_liveness import Liveness
-from keystead.patterns.worklist_worker import Recovered, Rules
+from keystead.patterns.worklist_worker import Failed, Recovered, Rules
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def _script(verb: str) -> Script:
 
 
 TAKE, TAKE_MORE, FINISH, RESCHEDULE = _script("take"), _script("take_more"), _script("finish"), _script("reschedule")
-BURY, RECOVER = _script("bury"), _script("recover")
+FAIL, BURY, RECOVER = _script("fail"), _script("bury"), _script("recover")
 
 
 class DueItem(msgspec.Struct, Generic[T], frozen=True):
@@ -112,6 +112,15 @@ class DelayedWorker(Generic[T]):
         pairs = [part for item, at in items for part in (repr(float(at)), item.raw)]
         return RESCHEDULE(on, keys=(self.purgatory, self.due, self.poison), args=pairs,
                           decode=lambda missing: _settled(given, missing))
+
+    def fail(self, on: ScriptRunner, item: DueItem[T], *, error: str, now: float, again_at: float) -> Awaitable[Failed]:
+        """Count a failed try: due again at ``again_at``, or a dead letter with the error after the declared tries."""
+        rules = self._rules
+        return FAIL(
+            on, keys=(self.purgatory, self.due, self.poison, self.dead),
+            args=(item.raw, float(again_at), rules.tries, rules.poison_ms, facts_of(error, now), rules.most_dead),
+            decode=lambda tries: Failed(abs(tries), tries < 0),
+        )
 
     def bury(
         self, on: ScriptRunner, items: Iterable[DueItem[T] | Spoiled], *, error: str, now: float
