@@ -89,10 +89,10 @@ class Crew:
         return sum(self.board.cells(slot)[cell] for slot in range(scene.SLOTS))
 
     def wait(self, cell: int, value: float, seconds: float) -> bool:
-        """Whether the sum of this cell over all workers reached ``value`` in time."""
+        """Whether the sum of this cell over all workers reached ``value`` in time, and before the last worker ended."""
         deadline = time.monotonic() + seconds
         while self.total(cell) < value:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or all(worker.poll() is not None for worker in self._workers):
                 return False
             time.sleep(POLL_SECONDS)
         return True
@@ -100,7 +100,7 @@ class Crew:
     def must_wait(self, cell: int, value: float, seconds: float) -> None:
         if not self.wait(cell, value, seconds):
             said = self._log.read_text(errors="replace").strip()[-300:] if self._log.exists() else ""
-            raise SystemExit(f"{self.library}: {self.total(cell):.0f} of {value:.0f} after {seconds:.0f} s; {said}")
+            raise SystemExit(f"{self.library}: {self.total(cell):.0f} of {value:.0f} within {seconds:.0f} s; {said}")
 
     def facts(self) -> dict[str, object]:
         return {"library": f"{self._distribution} {version(self._distribution)}"}
