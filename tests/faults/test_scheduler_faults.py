@@ -88,8 +88,8 @@ async def chaos_of(valkey: Valkey, url: str) -> AsyncIterator[Chaos]:
     try:
         yield chaos
     finally:
-        for pid in chaos.all_pids:  # also those that are dead: their pids are theirs as long as the nursery lives
-            os.kill(pid, signal.SIGKILL)
+        for pid in chaos.all_pids if process.returncode is None else ():
+            os.kill(pid, signal.SIGKILL)  # the dead too: their pids stay theirs as long as the nursery lives
         await nursery.kill()
 
 

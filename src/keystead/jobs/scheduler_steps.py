@@ -14,6 +14,7 @@ import msgspec
 
 from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
+from keystead.errors import Unavailable
 from keystead.jobs.keys import (
     SCHEDULER_LEADER,
     TASKS_ACTIVE,
@@ -180,6 +181,20 @@ def take_now(on: Executor) -> Awaitable[bytes | None]:
     """As ``take``, without waiting."""
     command = ("LMOVE", _QUEUE.name(on.layout), _PROCESSING.name(on.layout), "RIGHT", "LEFT")
     return on.run(command, lambda reply: reply)
+
+
+async def take_many(valkey: Valkey, most: int, wait_seconds: float) -> list[bytes]:
+    """Up to ``most`` ids, those first that are due longest; waits for the first one only."""
+    first = await take(valkey, wait_seconds)
+    if first is None:
+        return []
+    try:
+        async with valkey.pipeline(transaction=False) as pipeline:
+            more = [take_now(pipeline) for _ in range(most - 1)]
+            await pipeline.execute()
+        return [first, *[raw for each in more if (raw := await each) is not None]]
+    except Unavailable:
+        return [first]  # the others will be reclaimed; this one is ours to begin
 
 
 def forget(on: Executor, raw_id: bytes) -> Awaitable[int]:

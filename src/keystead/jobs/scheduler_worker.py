@@ -30,6 +30,7 @@ from keystead.telemetry import counts, logger
 
 T = TypeVar("T")
 
+MOST_TAKEN: Final = 32
 RETRY_SECONDS: Final = 1.0
 SYNC_SECONDS: Final = 60.0
 
@@ -119,28 +120,35 @@ class SchedulerWorker:
     # -- taking -----------------------------------------------------------------------------------------------------
 
     async def _take_all(self, tasks: asyncio.TaskGroup) -> None:
+        most = 1
         while not self._stopping.is_set():
-            if len(self._serving) >= self._settings.concurrency:
+            free = self._settings.concurrency - len(self._serving)
+            if free <= 0:
                 self._changed.clear()
                 await self._changed.wait()
                 continue
             try:
-                if self._paused:
-                    self._paused = await TASKS_PAUSED.at().is_raised(self._valkey)
-                raw_id = None if self._paused else await steps.take(self._valkey, self._settings.take_seconds)
+                ids = await self._take(min(free, most))
             except Unavailable:
                 await self._pause(RETRY_SECONDS)
                 continue
             except Exception:
-                _log.exception("taking a task failed", worker=self.name)
+                _log.exception("taking tasks failed", worker=self.name)
                 await self._pause(10 * RETRY_SECONDS)
                 continue
-            if raw_id is None:
-                await self._pause(self._settings.take_seconds if self._paused else 0.0)
-                continue
-            one = tasks.create_task(self._serve(raw_id))
-            self._serving.add(one)
-            one.add_done_callback(self._served)
+            most = min(2 * len(ids) + 1, MOST_TAKEN)  # who finds many due asks for more
+            for raw_id in ids:
+                one = tasks.create_task(self._serve(raw_id))
+                self._serving.add(one)
+                one.add_done_callback(self._served)
+
+    async def _take(self, most: int) -> list[bytes]:
+        if self._paused:
+            self._paused = await TASKS_PAUSED.at().is_raised(self._valkey)
+        if self._paused:
+            await self._pause(self._settings.take_seconds)
+            return []
+        return await steps.take_many(self._valkey, most, self._settings.take_seconds)
 
     def _served(self, one: asyncio.Task[None]) -> None:
         self._serving.discard(one)
