@@ -131,6 +131,8 @@ def test_interrupt_is_quiet(valkey_server):
     with subprocess.Popen(
         [sys.executable, "-m", "keystead.cli", "keys", "audit", valkey_server.url, "--keys-per-second", "500"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(),
+        # Whoever starts the tests in the background has them ignore interrupts, and their children with them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         # Until it walks the keys: a connection could be anyone's, and a program still being loaded knows no manners.
         deadline = time.monotonic() + 120
