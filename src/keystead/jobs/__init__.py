@@ -18,6 +18,7 @@ from keystead.jobs.context import RunningJob, current_job
 from keystead.jobs.cron import cron
 from keystead.jobs.done import DoneWaiter, awaiting_done, say_done
 from keystead.jobs.execution import Middleware
+from keystead.jobs.fair import FairJobs, FairWorker
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
 from keystead.jobs.inspection import Inspection
 from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
@@ -46,6 +47,8 @@ __all__ = [
     "Category",
     "DoneWaiter",
     "FailurePolicy",
+    "FairJobs",
+    "FairWorker",
     "GiveUp",
     "HIGH_RESOURCE_COST",
     "IfKnown",

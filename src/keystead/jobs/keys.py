@@ -15,6 +15,7 @@ from keystead.keys import (
     ListRef,
     MapKey,
     MapRef,
+    OnCorrupt,
     OpaqueNamespace,
     RecordKey,
     RecordRef,
@@ -26,7 +27,7 @@ from keystead.keys import (
     StringKey,
     StringRef,
 )
-from keystead.patterns import Leader, SpacedSlots, WorkList
+from keystead.patterns import FairQueue, Keepalives, Leader, SpacedSlots, WorkList
 
 ALIVE_SECONDS: Final = 3.0
 TRIES_AFTER_CRASHES: Final = 3
@@ -37,6 +38,7 @@ PROGRESS_SECONDS: Final = 1800
 WORKER_SECONDS: Final = 15
 TASK_LEASE_SECONDS: Final = 30
 RATE_AHEAD_SECONDS: Final = 86400
+FAIR_LEASE_SECONDS: Final = 10.0
 
 _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
@@ -157,12 +159,21 @@ RATE = SpacedSlots(
     purpose="when the next run of a job with a limited rate may begin", writers=_WORKER, readers=_WORKER,
 )
 
+# -- fair between tenants ----------------------------------------------------------------------------------------------
+
+_FAIR: Final = ("jobs.fair",)
+FAIR: FairQueue[JobRecord] = FairQueue(
+    JOBS, "jobs:fair", item=JobRecord, shard="{tenant}", lease_seconds=FAIR_LEASE_SECONDS, cap=100, personal=True,
+    keepalives=Keepalives(JOBS, ("jobs:fair",), pattern="jobs:fair:lease:{item_uuid}", writers=_FAIR, readers=_FAIR),
+    purpose="jobs of many tenants, served in turns", writers=_FAIR, readers=_FAIR,
+)
+
 # -- recurring jobs ----------------------------------------------------------------------------------------------------
 
 _RECURRING: Final = ("jobs.recurring",)
 RECURRING: SortedSetKey[str] = SortedSetKey(
     JOBS, "rjobs", str, member="decimal hash of a recurring job", score="unix time of its next run",
-    purpose="recurring jobs by their next run", writers=_RECURRING, readers=_RECURRING,
+    purpose="recurring jobs by their next run", writers=_RECURRING, readers=_RECURRING, dead_letter=OnCorrupt.MISS,
     scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
 )
 RECURRING_HASH: StringKey[str] = StringKey(
@@ -175,8 +186,8 @@ RECURRING_PURGATORY: SetKey[str] = SetKey(
     readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
 )
 RECURRING_LAST: MapKey[int] = MapKey(
-    JOBS, "rjobs:last", int, fields=("{hash}",), purpose="unix time of the newest run of each recurring job that was "
-    "queued", writers=_RECURRING, readers=_RECURRING,
+    JOBS, "rjobs:last", int, fields=("{hash}",), dead_letter=OnCorrupt.MISS, writers=_RECURRING, readers=_RECURRING,
+    purpose="unix time of the newest run of each recurring job that was queued",
     scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
 )
 RECURRING_VERSION: StringKey[str] = StringKey(

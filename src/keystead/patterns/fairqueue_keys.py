@@ -100,7 +100,7 @@ class Keepalives:
         if not 1 <= len(queues) <= 256 or len(set(queues)) != len(queues):
             raise DeclarationError("keepalives serve between 1 and 256 queues, each named once")
         self.queues = queues
-        tag: Tag = NumberedTag(queues, pattern.strip("{}"))
+        tag: Tag = NumberedTag(queues, pattern.partition("{")[2].partition("}")[0])
         self.key = StringKey(
             keyspace, pattern, str, tag=tag, ttl=AtMost(LONGEST_LEASE_SECONDS), purpose=purpose, writers=writers,
             readers=readers,

@@ -1,0 +1,108 @@
+"""Jobs of many tenants: each gets its turn, so one with a hundred thousand jobs delays the others by one turn.
+
+The work list is faster; this is for where a noisy tenant would otherwise hold up the quiet ones.
+"""
+
+import os
+import secrets
+import socket
+from typing import Any
+
+from keystead.clock import Clock, SystemClock
+from keystead.engine import Valkey
+from keystead.errors import Invalid, LimitReached
+from keystead.jobs.book import Job, JobBook
+from keystead.jobs.client import Jobs
+from keystead.jobs.context import RunningJob
+from keystead.jobs.execution import Execution, told
+from keystead.jobs.keys import FAIR, FAIR_LEASE_SECONDS
+from keystead.jobs.models import JobRecord
+from keystead.jobs.records import encode_record
+from keystead.jobs.retry import GiveUp
+from keystead.patterns import FairConsumer, Leased, Produced
+from keystead.telemetry import logger
+
+RETRY_SECONDS = 1.0
+
+_log = logger("jobs")
+
+
+class FairJobs:
+    """Enqueues jobs for tenants. ``jobs`` gives connection, clock and book."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    async def enqueue(
+        self, tenant: str, work: Job[..., Any] | str, kwargs: dict[str, Any], *, cost: int = 1, priority: int = 5,
+        delay_seconds: float = 0.0,
+    ) -> str:
+        """Queue a job for a tenant and return its id.
+
+        ``cost`` is what it takes of the tenant's turn, ``priority`` 0..9 (9 first) orders the tenant's own jobs.
+        Raises ``LimitReached`` when the tenant, or the queue, holds as many as it may.
+        """
+        jobs, now = self._jobs, self._jobs.clock.now()
+        job = work if isinstance(work, Job) else jobs.book.get(work)
+        if job is not None:
+            job.check(kwargs)
+        name, uid = work if isinstance(work, str) else work.name, FAIR.new_id(now)
+        encode_record(name, kwargs, now, uid=uid)  # refuses what cannot travel, in the words of any other job
+        produced = await FAIR.produce(
+            jobs.valkey, tenant, uid, JobRecord(name, kwargs, now, uid), now=now, cost=cost, priority=priority,
+            delay_seconds=delay_seconds,
+        )
+        if produced in (Produced.FULL, Produced.PAUSED):
+            raise LimitReached(f"tenant {tenant}: it takes no more now ({produced.value})", retry_after_seconds=1)
+        if produced is Produced.TOO_BIG:
+            raise Invalid(f"job {name} of tenant {tenant}: larger, or dearer, than the queue takes")
+        return uid
+
+
+class FairWorker:
+    """Runs the jobs of tenants in turns.
+
+    A job that fails comes back with a pause that doubles each time; after five tries, or with ``GiveUp``, it is dead:
+    ``FAIR.upkeep.dead(valkey, tenant)`` lists those, ``retry_dead`` gives them another chance.
+    """
+
+    def __init__(
+        self, valkey: Valkey, book: JobBook, *, clock: Clock | None = None, concurrency: int = 20, threads: int = 16,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self._valkey, self._book = valkey, book
+        self._clock: Clock = clock or SystemClock()
+        self._execution = Execution(threads)
+        self._stopping = False
+        self._consumer = FairConsumer(
+            FAIR, valkey, self._clock, self._handle, most_items=concurrency, lease_seconds=FAIR_LEASE_SECONDS,
+            retry_seconds=retry_seconds,
+            name=f"{socket.gethostname().replace(':', '-')}-{os.getpid()}-{secrets.token_hex(3)}",
+        )
+
+    def stop(self) -> None:
+        """Take nothing more; ``run`` ends when what runs has ended."""
+        self._stopping = True
+        self._consumer.stop()
+
+    async def run(self) -> None:
+        """Work until ``stop``. Cancelled, it hands back what it holds, not counted as a try."""
+        try:
+            await self._consumer.run()
+        finally:
+            self._execution.close()
+
+    async def _handle(self, item: Leased[JobRecord]) -> None:
+        record = item.value
+        job = self._book.get(record.name)
+        try:
+            if job is None:
+                raise GiveUp(f"no job is named {record.name[:200]}")
+            context = RunningJob(record, item.id, "fair", lambda: self._stopping)
+            await self._execution.run(job, context, job.timeout_seconds)
+        except GiveUp as error:
+            _log.error("job given up", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))
+            await FAIR.bury(self._valkey, [item], now=self._clock.now())
+        except Exception as error:
+            _log.warning("job failed", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))
+            raise

@@ -1,0 +1,81 @@
+"""Jobs of many tenants."""
+
+import asyncio
+
+import pytest
+
+from keystead.engine import Valkey
+from keystead.errors import Invalid, LimitReached
+from keystead.jobs import FairJobs, FairWorker, GiveUp, JobBook, Jobs, current_job
+from keystead.jobs.keys import FAIR
+from keystead.patterns import QueueGate
+
+
+def book(seen: list) -> JobBook:
+    async def note(tenant: str, n: int) -> None:
+        seen.append((tenant, n))
+
+    async def fail(n: int) -> None:
+        seen.append(current_job().uid)
+        if len(seen) < 3:
+            raise ValueError("not yet")
+
+    async def useless() -> None:
+        raise GiveUp("no use")
+
+    found = JobBook()
+    found.register("t.note", note)
+    found.register("t.fail", fail)
+    found.register("t.useless", useless)
+    return found
+
+
+async def served(server: Valkey, found: JobBook, **settings) -> None:
+    """Work until nothing is left."""
+    worker = FairWorker(server, found, retry_seconds=0.01, **settings)
+
+    async def stop_when_idle() -> None:
+        async with asyncio.timeout(60):
+            while True:
+                counted = await FAIR.length(server)
+                if not counted.ready + counted.delayed + counted.leased:
+                    break
+                await asyncio.sleep(0.05)
+        worker.stop()
+
+    await asyncio.gather(worker.run(), stop_when_idle())
+
+
+async def test_a_quiet_tenant_does_not_wait_for_a_noisy_one(server: Valkey) -> None:
+    seen: list = []
+    found = book(seen)
+    jobs = FairJobs(Jobs(server, found))
+    for n in range(100):
+        await jobs.enqueue("noisy", "t.note", {"tenant": "noisy", "n": n})
+    await jobs.enqueue("quiet", "t.note", {"tenant": "quiet", "n": 0})
+    await served(server, found, concurrency=1)
+    assert len(seen) == 101 and seen.index(("quiet", 0)) <= 8
+
+
+async def test_a_failed_job_comes_back_and_a_useless_one_is_given_up(server: Valkey) -> None:
+    seen: list = []
+    found = book(seen)
+    jobs = FairJobs(Jobs(server, found))
+    uid = await jobs.enqueue("acme", "t.fail", {"n": 1})
+    dead = await jobs.enqueue("acme", "t.useless", {})
+    unknown = await jobs.enqueue("acme", "t.unknown", {})
+    await served(server, found)
+    assert seen == [uid] * 3
+    assert {item for item, _ in await FAIR.upkeep.dead(server, "acme")} == {dead, unknown}
+
+
+async def test_bad_input_is_refused(server: Valkey) -> None:
+    jobs = FairJobs(Jobs(server, book([])))
+    with pytest.raises(Invalid, match="unexpected keyword argument"):
+        await jobs.enqueue("acme", "t.note", {"tenant": "x", "n": 1, "x": 1})
+    with pytest.raises(Invalid):
+        await jobs.enqueue("a:b", "t.note", {"tenant": "x", "n": 1})
+    await FAIR.set_gate(server, QueueGate(max_shard=1))
+    await jobs.enqueue("acme", "t.useless", {})
+    with pytest.raises(LimitReached, match="takes no more now"):
+        await jobs.enqueue("acme", "t.useless", {})
