@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keystead.cli import auditing, configuration, explaining, inventory, up, worker
+from keystead.cli import auditing, configuration, explaining, inventory, jobs, jobs_tail, up, worker
 
 program = typer.Typer(
     name="keystead",
@@ -16,6 +16,8 @@ program = typer.Typer(
 )
 keys = typer.Typer(help="What may exist in the keyspace, and what does.", no_args_is_help=True)
 program.add_typer(keys, name="keys")
+queues = typer.Typer(help="What lies in the queues, and stepping in.", no_args_is_help=True)
+program.add_typer(queues, name="jobs")
 config = typer.Typer(help="What is set.", no_args_is_help=True)
 program.add_typer(config, name="config")
 
@@ -55,4 +57,12 @@ keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
+queues.command("list")(jobs.list_jobs)
+queues.command("show")(jobs.show)
+queues.command("tail")(jobs_tail.tail)
+queues.command("retry")(jobs.retry)
+queues.command("drop")(jobs.drop)
+queues.command("cancel")(jobs.cancel)
+queues.command("pause")(jobs.pause)
+queues.command("resume")(jobs.resume)
 config.command("show")(configuration.show)

@@ -45,15 +45,19 @@ class Inspection:
     def __init__(self, valkey: Valkey, clock: Clock) -> None:
         self._valkey, self._clock = valkey, clock
 
+    def now(self) -> float:
+        """The time by which ages are told."""
+        return self._clock.now()
+
     # -- queues and workers -----------------------------------------------------------------------------------------
 
     async def queue_names(self) -> list[str]:
         """The hot queue, then every named one that was ever used."""
         return [HOT, *sorted(await QUEUES.at().members(self._valkey))]
 
-    async def snapshot(self) -> Snapshot:
-        """Queues, workers and totals as they are now."""
-        return Snapshot(self._clock.now(), await self.queues(), await self.workers(), await self.totals())
+    async def snapshot(self, names: Sequence[str] | None = None) -> Snapshot:
+        """These queues or all, workers and totals as they are now."""
+        return Snapshot(self.now(), await self.queues(names), await self.workers(), await self.totals())
 
     async def queues(self, names: Sequence[str] | None = None) -> tuple[QueueView, ...]:
         """How many jobs lie where, for these queues or all."""
@@ -221,20 +225,18 @@ class Inspection:
 
     # -- stepping in ------------------------------------------------------------------------------------------------
 
-    async def cancel(self, uid: str, queue: str | None = None) -> bool:
+    async def cancel(self, uid: str, queues: Sequence[str] | None = None) -> bool:
         """Ask that a job does not run, or stops; says false when it is known to have ended, or nothing is known.
 
-        Without ``queue`` it is looked for in all. In a queue too long to be searched it is asked for all the same.
+        It is looked for in these queues or all. In one too long to be searched it is asked for all the same.
         """
-        found = await self.find(uid, None if queue is None else [queue])
+        found = await self.find(uid, queues)
         if found is None or (found.view is not None and found.view.place == "dead"):
             return False
         if found.state is not None and found.state.status in ENDED and found.view is None:
             return False
-        if found.view is None and found.state is None and queue is None:
-            names = await self.queue_names()
-        else:
-            names = [found.queue]
+        unknown = found.view is None and found.state is None
+        names = list(queues or await self.queue_names()) if unknown else [found.queue]
         handles = [JobHandle(uid, queue_named(name).name, self._valkey) for name in names]
         return any([await handle.cancel(now=self._clock.now()) for handle in handles])
 
