@@ -160,7 +160,6 @@ async def test_nothing_undeclared_is_left(valkey: Valkey, valkey_server: LocalSe
 
 # -- reasons to stop ---------------------------------------------------------------------------------------------------
 
-STATES = ("list", "signal", "time", "backpressure", "credentials")
 HOLDING = ["list_exhausted", "signal", "time_exhausted", "backpressure", "credentials"]
 TAKING = ["signal", "time_exhausted", "backpressure", "credentials", "list_exhausted"]
 STATE_OF = {"list_exhausted": "list", "time_exhausted": "time"}
@@ -174,7 +173,7 @@ async def test_reasons_are_looked_for_in_their_order(
     """Every reason holds at once; then the first that is found is taken away, and so on until none is left."""
     holding = {STATE_OF.get(reason, reason) for reason in order}
     found = []
-    while holding:
+    for _ in order:
         clock = MovableClock(now=NOW)
         if "list" not in holding:
             await fill(valkey, kind, range(3))
