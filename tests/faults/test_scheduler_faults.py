@@ -17,7 +17,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from keystead.engine import Valkey
+from keystead.engine import Valkey, connect
+from keystead.errors import Unavailable
 from keystead.jobs.keys import (
     TASKS_DEAD,
     TASKS_ORPHANS,
@@ -133,6 +134,47 @@ async def test_every_task_ends_whoever_is_killed(valkey: Valkey, valkey_server: 
     report(chaos.done, total, begun, ended, await QUICK_LEADER.epoch.get(valkey) or 0, recovery)
     assert set(ended) == set(range(total)), "every task came to its end"
     await assert_nothing_left(valkey, overview)
+
+
+async def test_every_task_ends_though_the_server_is_killed() -> None:
+    """Whoever gets no answer to scheduling repeats it under the same id."""
+    server, total, kills = LocalServer({"appendonly": "yes", "appendfsync": "always"}), 0, 0
+    server.start()
+    try:
+        valkey = await connect(server.url)
+        scheduler = Scheduler(valkey)
+        async with chaos_of(valkey, server.url) as chaos:
+            for _ in range(2):
+                await chaos.begin_one()
+            while kills < 4:
+                async with asyncio.TaskGroup() as tasks:
+                    loading = [tasks.create_task(surely(scheduler, number)) for number in range(total, total + 100)]
+                    await asyncio.sleep(chaos.rng.uniform(0.0, 0.3))
+                    await asyncio.to_thread(server.kill)
+                    await asyncio.to_thread(server.restart)
+                total, kills = total + len(loading), kills + 1
+            async with asyncio.timeout(180):
+                while await TASKS_PAYLOAD.at().size(valkey):
+                    await asyncio.sleep(0.05)
+        begun, ended = Counter(await BEGUN.at().range(valkey)), Counter(await ENDED.at().range(valkey))
+        report(Counter({"kill the server": kills}), total, begun, ended, await QUICK_LEADER.epoch.get(valkey) or 0, 0.0)
+        assert set(ended) == set(range(total))
+        await assert_nothing_left(valkey, await scheduler.overview())
+        await valkey.aclose()
+    finally:
+        server.stop()
+
+
+async def surely(scheduler: Scheduler, number: int) -> None:
+    while True:
+        try:
+            await scheduler.schedule(
+                "faults.note", {"number": number}, delay_seconds=number % 3 / 5, task_id=f"note:{number}",
+                max_attempts=10_000,
+            )
+            return
+        except Unavailable:
+            await asyncio.sleep(0.05)
 
 
 def report(
