@@ -133,6 +133,8 @@ async def test_vacancy_that_is_told_while_asking_is_not_missed(server: Valkey) -
         async def elect(self, on, instance: str):
             answer = await super().elect(on, instance)
             if isinstance(answer, Following):
+                async with asyncio.timeout(20):
+                    await leadership._vacancy.wait()  # it listens from now on, and is not woken by that any more
                 await server.delete(leader.reference.name(server.layout))
                 leadership._vacancy.set()
                 told.set()
