@@ -316,6 +316,9 @@ async def test_damage_is_mended_within_a_minute(scene: Scene) -> None:
     await RECURRING.at().add(scene.valkey, "12345", START)  # nobody's, and due
     await RECURRING.at().add(scene.valkey, jobs[2].hash, START + 1e8)  # by a clock that was years ahead
     await RECURRING_PURGATORY.at().add(scene.valkey, jobs[1].hash, "777")
+    await scene.valkey.zadd(RECURRING.at().name(scene.valkey.layout), {b"\xff\xfe": 1})
+    await scene.valkey.hset(RECURRING_LAST.at().name(scene.valkey.layout), jobs[3].hash, "soon")
+    await scene.valkey.set(RECURRING_VERSION.at().name(scene.valkey.layout), "the newest")
     scene.clock.advance(60)
     await loop.step()
     assert await scene.scores() == whole
