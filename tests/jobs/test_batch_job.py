@@ -15,7 +15,7 @@ from keystead.jobs.batch_job import BatchJob
 from keystead.jobs.batch_job_run import BatchRun, LastRunFacts, RunFacts, Step, StopReason
 from keystead.jobs.retry import GiveUp, RetryLater
 from keystead.keys import Keyspace, RecordKey, Registry
-from keystead.patterns import SmartLock, WorkList
+from keystead.patterns import SmartLock, WorkList, lock_smart
 from keystead.telemetry import counts
 from keystead.testing.checks import check_no_undeclared_keys
 from keystead.testing.clock import MovableClock
@@ -515,9 +515,10 @@ async def calls_of_a_run(kind: type[Send], url: str) -> int:
 @pytest.mark.parametrize("killed", [False, True], ids=["goes on", "is killed"])
 @every_kind
 async def test_signal_at_any_call_leaves_the_lock_a_minute_at_most(
-    valkey: Valkey, kind: type[Send], killed: bool, valkey_server: LocalServer
+    valkey: Valkey, kind: type[Send], killed: bool, valkey_server: LocalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the call after the lock was taken up to that which gives it back."""
+    monkeypatch.setattr(lock_smart, "STOP_POLL_SECONDS", 0.01)  # only so that the test is short
     await fill(valkey, kind, range(3))
     total = await calls_of_a_run(kind, valkey_server.url)
     assert total >= 6

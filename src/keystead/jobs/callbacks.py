@@ -44,7 +44,7 @@ def decode_data_raw(text: str) -> Any: ...
 @overload
 def decode_data_raw(text: str, of: type[T]) -> T: ...
 def decode_data_raw(text: str, of: Any = Any) -> Any:
-    """What ``encode_data_raw`` was given, as a value of ``of``. Anything else is ``Invalid``, and costs bounded memory."""
+    """What ``encode_data_raw`` was given, as a value of ``of``. Anything else is ``Invalid``, at a bounded cost."""
     if len(text) > MOST_TEXT:
         raise Invalid(f"{DATA_RAW} has {len(text):,} characters, at most {MOST_TEXT:,} are read")
     unpacker = zlib.decompressobj(_GZIP)
