@@ -197,11 +197,12 @@ class SchedulerWorker:
         try:
             task = TASKS_PAYLOAD.codec.decode(one.held.raw)
         except Undecodable as error:
-            await self._give_up(one, f"the task does not decode: {error.reason}")
+            await self._fail(one, f"the task does not decode: {error.reason}", self._clock.now(), True, True)
             return
         job = self._book.get(task.type)
-        if job is None:
-            await self._give_up(one, f"there is no job named {task.type!r}")
+        if job is None:  # not here; an instance with newer code may know it
+            pause = self._settings.retry.pause_seconds(task.attempts + 1)
+            await self._fail(one, f"there is no job named {task.type!r}", self._clock.now() + pause, True, False)
             return
         if self._stopping.is_set():  # taken just before: another may have it, and no try was made
             await self._fail(one, "not begun: its worker was told to stop", self._clock.now(), False, False)
@@ -253,14 +254,9 @@ class SchedulerWorker:
         text = f"interrupted: {error}" if isinstance(error, _Interrupted) else told(error)
         await self._fail(one, text, self._clock.now() + pause, tries_count, useless)
 
-    async def _give_up(self, one: _Running, reason: str) -> None:
-        await self._fail(one, reason, self._clock.now(), True, True)
-
     async def _fail(self, one: _Running, error: str, due_at: float, tries_count: bool, give_up: bool) -> None:
         async def fail() -> Failed:
-            return await steps.fail(
-                self._valkey, one.held, error, due_at, counts=tries_count, give_up=give_up
-            )
+            return await steps.fail(self._valkey, one.held, error, due_at, counts=tries_count, give_up=give_up)
 
         became = await self._patiently(one, fail)
         if became is Failed.LOST:
