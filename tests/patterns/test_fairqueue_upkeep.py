@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from keystead.engine import Valkey
+from keystead.patterns.fairqueue_upkeep import Upkeep
 from keystead.patterns.fairqueue_values import Counts
 
 from .fairqueue_rooms import REQUESTS, TASKS
@@ -63,6 +66,29 @@ async def test_recount_mends_wrong_counts(server: Valkey) -> None:
     assert (await REQUESTS.length(server)).ready == 99
     await REQUESTS.upkeep.recount(server)
     assert await REQUESTS.length(server) == true
+
+
+@pytest.mark.parametrize("when", ["listed", "counted"])
+async def test_recount_is_not_misled_by_what_comes_meanwhile(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A shard joins after the shards were listed, or after they were counted and before the counts are written."""
+    await fill(valkey, REQUESTS, "a", 5)
+    step = Upkeep._shards if when == "listed" else Upkeep._recounted
+    calls = 0
+
+    async def and_then_one_joins(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        answer = await step(*arguments)
+        if calls == (1 if when == "listed" else 3):
+            await fill(valkey, REQUESTS, "late", 2)
+        return answer
+
+    monkeypatch.setattr(Upkeep, step.__name__, and_then_one_joins)
+    counts = await REQUESTS.upkeep.recount(valkey)
+    assert counts is not None and counts.ready == 7
+    assert (await REQUESTS.length(valkey)).ready == 7
 
 
 async def test_deficits_are_told_in_pages(server: Valkey) -> None:

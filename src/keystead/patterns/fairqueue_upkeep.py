@@ -15,8 +15,10 @@ _RIPEN = Script("keystead.patterns", "scripts/fairqueue/ripen.lua")
 _PRUNE_DEAD = Script("keystead.patterns", "scripts/fairqueue/prune_dead.lua")
 _RETRY_DEAD = Script("keystead.patterns", "scripts/fairqueue/retry_dead.lua")
 _RECOUNT = Script("keystead.patterns", "scripts/fairqueue/recount.lua")
+_MEND = Script("keystead.patterns", "scripts/fairqueue/mend_counts.lua")
 _MOST: Final = 100  # about 3 ms of the server's time
 _PAGE: Final = 500
+_RING_PAGE: Final = 5000
 _TRIES: Final = 5
 
 
@@ -110,18 +112,20 @@ class Upkeep:
         None if the queue kept changing while it was counted: nothing was written then; try in a quieter moment.
         """
         for _ in range(_TRIES):
+            found = [await self._recounted(valkey, [])]  # before the shards are listed: one may join meanwhile
             shards = await self._shards(valkey)
-            pages = [shards[at : at + _PAGE] for at in range(0, len(shards), _PAGE)] or [[]]
-            found = [await self._recounted(valkey, page) for page in pages]
+            for at in range(0, len(shards), _PAGE):
+                found.append(await self._recounted(valkey, shards[at : at + _PAGE]))
             names = self._keys.names(valkey.layout)
             parked = await valkey.run(("ZCARD", names.parked), int, repeat=True)
-            if len({each[4] for each in [*found, await self._recounted(valkey, [])]}) > 1:
+            moves = {each[4] for each in [*found, await self._recounted(valkey, [])]}
+            if len(moves) > 1:
                 continue
             sums = [sum(each[at] for each in found) for at in range(4)]
             truth = {"ready": sums[0], "delayed": sums[1], "leased": sums[2], "dead": sums[3], "parked": parked}
-            if fix:
-                await valkey.run(("HSET", names.base[3], *(each for pair in truth.items() for each in pair)), int)
-            return Counts(**truth)
+            flat = [str(each) for pair in truth.items() for each in pair]
+            if not fix or await _MEND(valkey, keys=[names.base[3]], args=[*moves, *flat]):
+                return Counts(**truth)
         return None
 
     async def _recounted(self, valkey: Valkey, shards: list[str]) -> list[Any]:
@@ -132,7 +136,11 @@ class Upkeep:
 
     async def _shards(self, valkey: Valkey) -> list[str]:
         names = self._keys.names(valkey.layout)
-        found = {each.decode() for each in await valkey.run(("LRANGE", names.base[0], 0, -1), list, repeat=True)}
+        found: set[str] = set()
+        at = 0
+        while part := await valkey.run(("LRANGE", names.base[0], at, at + _RING_PAGE - 1), list, repeat=True):
+            found |= {each.decode() for each in part}
+            at += len(part)
         cursor = b"0"
         while True:
             cursor, page = await valkey.run(("ZSCAN", names.base[2], cursor, "COUNT", 1000), tuple, repeat=True)
