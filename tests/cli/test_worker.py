@@ -69,9 +69,24 @@ NUMBER = 7
 '''
 
 
+CLOCK = '''
+"""Recurring jobs of a user's own program."""
+
+import tasks
+from keystead.jobs import Recurring
+from keystead.jobs.calendar import Calendar
+
+book = tasks.book
+greet = tasks.greet
+SECONDLY = Recurring(greet, Calendar("UTC", seconds=tuple(range(60))), {"name": "tick"})
+ALL = [SECONDLY, Recurring(greet, Calendar("UTC", seconds=(30,)), {"name": "half"})]
+'''
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
     (tmp_path / "tasks.py").write_text(TASKS)
+    (tmp_path / "clock.py").write_text(CLOCK)
     (tmp_path / "nothing.py").write_text("NUMBER = 1\n")
     (tmp_path / "broken.py").write_text("def broken(:\n")
     return tmp_path
@@ -198,6 +213,22 @@ def test_several_processes_share_the_work_and_one_that_is_killed_is_replaced(ser
     assert "died of SIGKILL, it starts again" in said(program) and said(program).count(" stopped: ") == 2
 
 
+def test_recurring_jobs_of_a_module_are_queued_when_they_are_due(server, program: Path) -> None:
+    with working(program, "clock", "--url", server.url) as process:
+        until(lambda: told(program, "tick"), program)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+    assert ", 2 recurring" in said(program)
+    assert server.call("ZCARD", "rjobs") == 2
+
+
+def test_recurring_jobs_can_be_left_to_others(server, program: Path) -> None:
+    enqueue(server.url, ("tasks.greet", {"name": "a"}))
+    with working(program, "clock", "--no-recurring", "--url", server.url):
+        until(lambda: told(program, "a"), program)
+    assert "recurring" not in said(program) and server.call("EXISTS", "rjobs:hash") == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -209,6 +240,7 @@ def test_several_processes_share_the_work_and_one_that_is_killed_is_replaced(ser
         (["tasks:NUMBER"], "module tasks has no JobBook named NUMBER; it has book"),
         (["nothing:book"], "module nothing has no JobBook named book; it has none; give nothing alone"),
         (["tasks", "--category", "medium"], "no job has the category medium; categories are HIGH_RESOURCE_COST (1)"),
+        (["clock:book"], "recurring tasks.greet: there is no such job in the book"),
         (["tasks", "--concurrency", "0"], "--concurrency"),
         (["tasks", "--queue", "a:b"], "'a:b' cannot be the name of a queue"),
         (["tasks", "--url", "valkey://127.0.0.1:1"], "127.0.0.1:1"),
@@ -224,7 +256,7 @@ def test_what_cannot_be_run_is_told_in_one_line(program: Path, capsys, monkeypat
     try:
         assert entry.run(["worker", *arguments]) == entry.COULD_NOT
     finally:
-        for name in {"tasks", "nothing", "broken"} - known:
+        for name in {"tasks", "clock", "nothing", "broken"} - known:
             sys.modules.pop(name, None)
     out, err = capsys.readouterr()
     assert says in err and err.startswith("keystead: ") and err.count("\n") == 1 and out == ""

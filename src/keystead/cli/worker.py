@@ -1,9 +1,11 @@
 """``keystead worker``: run the jobs of the user's program."""
 
 import asyncio
+import math
 import sys
 import time
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +16,7 @@ from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
-    from keystead.jobs import Category, JobBook, Worker, WorkerSettings
+    from keystead.jobs import Category, JobBook, RecurringList, RecurringLoop, Worker, WorkerSettings
     from keystead.settings import Settings
 
 RATE_SECONDS = 10.0
@@ -51,6 +53,10 @@ def worker(
         bool, typer.Option("--at-most-once", help="Forget a job when it is taken: a crash loses it instead of "
                                                   "running it again.")
     ] = False,
+    recurring: Annotated[
+        bool, typer.Option("--recurring/--no-recurring", help="Also queue the recurring jobs that the modules declare, "
+                                                              "when they are due.")
+    ] = True,
     url: Annotated[
         str | None,
         typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
@@ -64,6 +70,7 @@ def worker(
     """
     settings = run_settings(context, valkey_url=url)
     book = load_book(modules)
+    calendar = load_recurring(modules, book) if recurring else None
     from keystead.jobs import WorkerSettings
     from keystead.jobs.inspection_views import queue_named
     from keystead.telemetry import configure_logging
@@ -75,16 +82,17 @@ def worker(
         concurrency=concurrency, threads=threads, grace_seconds=grace_seconds, at_most_once=at_most_once,
     )
     if processes == 1:
-        wait_for(_work(settings, book, wishes))
+        wait_for(_work(settings, book, wishes, calendar))
         return
     wait_for(_reach(settings))
     command = [sys.executable, "-m", "keystead.cli"]
     if (file := context.find_root().obj) is not None:
         command += ["--config", str(file)]
-    command += ["worker", *modules, *(part for name in wishes.queues for part in ("--queue", name)),
-                *(part for name in category or () for part in ("--category", name)), "--concurrency", str(concurrency),
-                "--threads", str(threads), "--grace-seconds", str(grace_seconds),
-                *(["--at-most-once"] if at_most_once else []), *(["--url", url] if url is not None else [])]
+    command += ["worker", *modules, "--concurrency", str(concurrency), "--threads", str(threads), "--grace-seconds",
+                str(grace_seconds), "--recurring" if recurring else "--no-recurring"]
+    for option, values in (("--queue", wishes.queues), ("--category", category or ()), ("--url", [url] if url else ())):
+        command += [part for value in values for part in (option, value)]
+    command += ["--at-most-once"] if at_most_once else []
     raise typer.Exit(asyncio.run(_supervise(command, processes)))
 
 
@@ -98,13 +106,36 @@ def load_book(sources: Sequence[str]) -> "JobBook":
     return JobBook().merged([_book(source) for source in sources])
 
 
+def load_recurring(sources: Sequence[str], book: "JobBook") -> "RecurringList | None":
+    """The recurring jobs that these modules hold, alone or in lists; None if they hold none."""
+    from keystead.jobs import Recurring, RecurringList
+
+    found: dict[int, Recurring] = {}  # one that stands in a list and under a name of its own counts once
+    version = 0
+    for source in sources:
+        for value in vars(_module(source.partition(":")[0])).values():
+            entries = [value] if isinstance(value, Recurring) else \
+                value if isinstance(value, RecurringList | list | tuple) else ()
+            found |= {id(entry): entry for entry in entries if isinstance(entry, Recurring)}
+            version = max(version, value.version if isinstance(value, RecurringList) else 0)
+    if not found:
+        return None
+    calendar = RecurringList(found.values(), version=version)
+    calendar.check(book)
+    return calendar
+
+
+def _module(name: str) -> ModuleType:
+    return import_users_module(
+        name, wanted="jobs", takes="keystead worker takes one such as shop.jobs, or a book in it as shop.jobs:book"
+    )
+
+
 def _book(source: str) -> "JobBook":
     from keystead.jobs import JobBook
 
     name, colon, attribute = source.partition(":")
-    module = import_users_module(
-        name, wanted="jobs", takes="keystead worker takes one such as shop.jobs, or a book in it as shop.jobs:book"
-    )
+    module = _module(name)
     if not colon:
         book = JobBook.of(module)
         if not len(book):
@@ -133,10 +164,12 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 # -- one process -------------------------------------------------------------------------------------------------------
 
 
-async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings") -> None:
+async def _work(
+    settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendar: "RecurringList | None"
+) -> None:
     from keystead.clock import SystemClock
     from keystead.engine import parse, sync_clock
-    from keystead.jobs import Worker
+    from keystead.jobs import RecurringLoop, Worker
     from keystead.jobs.processes import stop_without_parent
 
     async with connected(settings) as valkey:
@@ -145,16 +178,30 @@ async def _work(settings: "Settings", book: "JobBook", wishes: "WorkerSettings")
         worker = Worker(valkey, book, wishes, clock=clock)
         stop_without_parent(worker.stop)
         note(f"worker {worker.name} serves {', '.join(wishes.queues)} on {parse(settings.valkey.url).display}: "
-             f"{len(book)} kinds of jobs, {wishes.concurrency} at once")
+             f"{len(book)} kinds of jobs, {wishes.concurrency} at once"
+             + (f", {len(calendar)} recurring" if calendar is not None else ""))
         async with asyncio.TaskGroup() as beside:
-            telling = beside.create_task(_tell_rates(worker))
+            parts = [beside.create_task(_tell_rates(worker))]
+            if calendar is not None:
+                parts.append(beside.create_task(_serve_calendar(worker, RecurringLoop(valkey, calendar))))
             try:
                 await worker.run(signals=True)
             finally:
-                telling.cancel()
+                for part in parts:
+                    part.cancel()
         tally = worker.tally
         note(f"worker {worker.name} stopped: {tally.done:,} done, {tally.failed:,} failed, {tally.retried:,} to be "
              "tried again")
+
+
+async def _serve_calendar(worker: "Worker", loop: "RecurringLoop") -> None:
+    """Queue recurring jobs when they are due, until the worker is asked to stop: what comes then is for others."""
+    from keystead.jobs.shutdown import graceful_sleep
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(loop.run())
+        await graceful_sleep(math.inf, stopping=lambda: worker.stopping, clock=loop.clock)
+        loop.stop()
 
 
 async def _tell_rates(worker: "Worker") -> None:
