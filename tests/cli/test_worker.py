@@ -17,6 +17,7 @@ from keystead.cli import entry
 from keystead.jobs import Jobs
 
 from .command import environment, keystead
+from .test_commands import with_core_only
 
 PATIENCE_SECONDS = 90
 
@@ -264,3 +265,32 @@ def test_what_cannot_be_run_is_told_in_one_line(program: Path, capsys, monkeypat
 
 def test_a_bad_module_is_refused_before_any_process_starts(program: Path) -> None:
     assert "there is no module nowhere" in keystead("worker", "nowhere", "--processes", "3", cwd=program).refused()
+
+
+async def test_rates_are_told_to_whoever_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    from io import StringIO
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from keystead.cli import worker as command
+    from keystead.jobs.upkeep import Tally
+
+    screen = Console(file=StringIO(), force_terminal=True, color_system=None, width=200)
+    monkeypatch.setattr(command, "console", lambda **given: screen)
+    monkeypatch.setattr(command, "RATE_SECONDS", 0.01)
+    busy = SimpleNamespace(name="host-1", tally=Tally(1500, 2, 3), running=4)
+    telling = asyncio.ensure_future(command._tell_rates(busy))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while "\n" not in screen.file.getvalue():
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    telling.cancel()
+    told_once = screen.file.getvalue()
+    assert told_once.count("\n") == 1, "nothing is told while nothing is done"
+    assert told_once.startswith("host-1 ") and "/s, 1,500 done, 2 failed, 3 to be tried again, 4 running" in told_once
+
+
+def test_nothing_beyond_the_core_is_needed(server, program: Path) -> None:
+    assert with_core_only("jobs", "list", "--url", server.url, cwd=program).code == 0
+    assert "holds no job" in with_core_only("worker", "nothing", cwd=program).refused()
