@@ -81,6 +81,13 @@ async def test_a_named_queue_is_known_however_it_was_first_used(server: Valkey, 
     assert (await handle).queue == "five"
 
 
+async def test_hot_is_the_queue_without_a_name(server: Valkey, jobs: Jobs, inspection: Inspection) -> None:
+    handle = await jobs.options(queue="hot").enqueue(greet, name="a")
+    await jobs.enqueue(greet, name="b")
+    [hot] = await inspection.queues()
+    assert (handle.queue, hot.name, hot.queued) == ("", "hot", 2)
+
+
 async def test_pausing_and_resuming(server: Valkey, inspection: Inspection) -> None:
     await inspection.pause()
     await inspection.pause("mail")

@@ -7,11 +7,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from keystead.errors import DeclarationError, Invalid
+from keystead.jobs.keys import HOT as HOT
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobState, WorkerState
 from keystead.keys import Undecodable
-
-HOT: Final = "hot"
 
 Place = Literal["queued", "delayed", "running", "waiting", "dead"]
 PLACES: Final[tuple[Place, ...]] = ("queued", "delayed", "running", "waiting", "dead")
@@ -20,7 +19,7 @@ PLACES: Final[tuple[Place, ...]] = ("queued", "delayed", "running", "waiting", "
 def queue_named(shown: str) -> Queue:
     """The queue that people call so; the one without a name is ``hot``."""
     try:
-        return Queue("" if shown == HOT else shown)
+        return Queue(shown)
     except DeclarationError:
         raise Invalid(f"{shown!r} cannot be the name of a queue: one is text without colons or control characters") \
             from None

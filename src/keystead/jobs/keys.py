@@ -29,6 +29,7 @@ from keystead.keys import (
 )
 from keystead.patterns import FairQueue, Keepalives, Leader, SpacedSlots, WorkList
 
+HOT: Final = "hot"
 ALIVE_SECONDS: Final = 3.0
 TRIES_AFTER_CRASHES: Final = 3
 OPEN_SECONDS: Final = 30 * 86400
@@ -252,9 +253,13 @@ ASYNQ = OpaqueNamespace(
 
 
 class Queue:
-    """One queue and its keys: the hot queue, or a named one on a tag of its own."""
+    """One queue and its keys: the hot queue, or a named one on a tag of its own.
+
+    ``hot`` is what people call the one without a name; it never is the name of another.
+    """
 
     def __init__(self, name: str = "") -> None:
+        name = "" if name == HOT else name
         self.name = name
         self._keys = NAMED_KEYS if name else HOT_KEYS
         self._variables = {"queue": name} if name else {}
