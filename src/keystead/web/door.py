@@ -33,7 +33,8 @@ from keystead.telemetry import counts, logger
 from keystead.web.callers import Identified, identify
 from keystead.web.names import HostNames, same_origin
 
-PUBLIC_PATHS = frozenset({"/health", "/login", "/session"})
+# What needs no log-in; progress of a job is shown to whoever has a ticket for it.
+PUBLIC_PATHS = frozenset({"/health", "/login", "/session", "/jobs/live"})
 LIMITED_PREFIX = "/api/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MOST_BODY_BYTES = 1024 * 1024

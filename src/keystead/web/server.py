@@ -15,6 +15,8 @@ from keystead.app import Running
 from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
 from keystead.edge.routes import routes as edge_routes
 from keystead.errors import KeysteadError
+from keystead.jobs.routes import live_routes as job_live_routes
+from keystead.jobs.routes import routes as job_routes
 from keystead.telemetry import logger
 from keystead.web import api, docs, login, status
 from keystead.web.callers import cookie_name
@@ -52,6 +54,8 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     app.include_router(docs.routes(app))
     app.include_router(api.routes(running, census), prefix=API_PREFIX)
     app.include_router(edge_routes(running.valkey, running.registry), prefix=API_PREFIX)
+    app.include_router(job_routes(running.valkey, running.clock, running.tickets), prefix=API_PREFIX)
+    app.include_router(job_live_routes(running.valkey, running.tickets))
     _answer_errors(app)
     http = running.settings.http
     app.add_middleware(

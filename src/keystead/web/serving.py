@@ -43,16 +43,15 @@ async def serve(
             from keystead.web.server import build
 
             assembled = build(running, port=port, dashboard=dashboard)
-            config = _config(assembled, websockets=dashboard)
+            config = _config(assembled)
             await _run(config, listener, running, on_ready, stop or asyncio.Event())
 
 
-def _config(assembled: FastAPI, *, websockets: bool) -> uvicorn.Config:
+def _config(assembled: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         assembled, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on",
         timeout_graceful_shutdown=STOP_SECONDS, ws_max_size=WEBSOCKET_MESSAGE_BYTES,
-        # Only the dashboard speaks over a websocket, and only it brings the library for that.
-        ws="websockets-sansio" if websockets else "none",
+        ws="websockets-sansio",
     )
 
 
