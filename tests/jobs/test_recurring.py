@@ -4,7 +4,7 @@ import asyncio
 import random
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -32,6 +32,7 @@ from keystead.jobs.keys import (
 from keystead.jobs.models import JobRecord
 from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList, recurring_overview
 from keystead.jobs.recurring_loop import PAUSE_SECONDS, RecurringLoop, Standing
+from keystead.jobs.worker import Worker
 from keystead.keys import Registry
 from keystead.testing.clock import MovableClock
 from tests.patterns.crash import Died, Mortal, crash_points
@@ -121,8 +122,9 @@ def test_order_and_content_make_up_the_list() -> None:
     assert len({RecurringList(some).hash for some in ([a, b], [b, a], [a], [])}) == 4
     with pytest.raises(DeclarationError, match=r"tests\.a is declared twice"):
         RecurringList([a, b, entry("a")])
-    with pytest.raises(DeclarationError, match="whole number from 0"):
-        RecurringList(version=-1)
+    for version in (-1, 1.5, "7"):
+        with pytest.raises(DeclarationError, match="whole number from 0"):
+            RecurringList(version=version)
 
 
 def test_what_is_declared_does_not_change_with_the_mapping_that_was_given() -> None:
@@ -137,6 +139,7 @@ def test_what_is_declared_does_not_change_with_the_mapping_that_was_given() -> N
     (lambda: Recurring(note, HOURLY), "missing a required argument: 'due_at'"),
     (lambda: Recurring(note, HOURLY, {"due_at": 1}, due_argument="due_at"), "cannot be the due time"),
     (lambda: entry(kwargs={"x": object()}), "cannot be written as JSON"),
+    (lambda: entry(kwargs={1: 2}), "names must be text"), (lambda: entry(when="0 2 * * *"), r"cron\(text, zone\)"),
     (lambda: Missed(0), "most from 1 to"), (lambda: Missed.run_all(1001), "most from 1 to"),
     (lambda: Missed.skip(0), "late_seconds > 0"),
     (lambda: RecurringList([entry("gone")]).check(JobBook.of(report)), "no such job in the book"),
@@ -271,6 +274,18 @@ async def test_changed_list_keeps_overdue_runs_and_forgets_what_is_gone(scene: S
     assert await first.step() == PAUSE_SECONDS and first.standing is Standing.OLDER
 
 
+async def test_replaced_loop_notices_when_it_would_queue(scene: Scene) -> None:
+    old, new = scene.loop(entry("a", MINUTELY), version=1), scene.loop(entry("a", MINUTELY), entry("b"), version=2)
+    scene.clock.advance(30)
+    await old.step()
+    await new.step()
+    scene.clock.advance(30)  # due, and the old one does not look at the list before half a minute later
+    assert await old.step() == PAUSE_SECONDS
+    assert await scene.queued() == []
+    await new.step()
+    assert await scene.queued() == [("a", 60, 60.0)]
+
+
 async def test_older_list_does_not_replace_a_newer_one(scene: Scene) -> None:
     newer, older = scene.loop(entry("a"), version=5), scene.loop(entry("b"), version=4)
     await newer.step()
@@ -392,6 +407,50 @@ async def test_crash_at_any_command_of_a_change_of_lists_is_mended(scene: Scene)
             return
 
 
+class Interrupted(Mortal):
+    """A client that does not die: before its ``at``-th call something else happens."""
+
+    def __init__(self, valkey: Valkey, at: int, meanwhile: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__(valkey, -1, after=False)
+        self.calls, self.at, self.meanwhile = 0, at, meanwhile
+
+    async def _mortally(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        self.calls += 1
+        if self.calls == self.at:
+            await self.meanwhile()
+        return await call()
+
+
+@pytest.mark.parametrize("older", [False, True])
+async def test_what_another_loop_does_between_any_two_commands_is_not_undone(scene: Scene, older: bool) -> None:
+    """A run falls due, and another loop queues it, while a loop that began just before it is at any of its commands."""
+    jobs = [entry("a", MINUTELY), entry("b", MINUTELY), entry("c", HOURLY)]
+    for at in range(1, 100):
+        await scene.flush()
+        scene.clock = MovableClock(now=START)
+        other = scene.loop(*jobs)
+        await other.step()
+        scene.clock.advance(59.75)
+
+        async def meanwhile(other: RecurringLoop = other) -> None:
+            scene.clock.advance(0.5)
+            if not older:
+                await other.step()
+                return
+            kind = OlderLoop(scene, other.jobs)
+            assert await kind.pop()
+            await kind.queue()
+
+        interrupted = Interrupted(scene.valkey, at, meanwhile)
+        await scene.loop(*jobs, on=interrupted).step()
+        if interrupted.calls < at:  # it has ended before
+            assert at > 4
+            return
+        await other.step()
+        assert Counter(await scene.queued()) == Counter([("a", 60, 60.25), ("b", 60, 60.25)]), f"at call {at}"
+    pytest.fail("the loop never ended its step")
+
+
 # -- loops of the older kind -------------------------------------------------------------------------------------------
 
 POP = """
@@ -452,6 +511,18 @@ async def test_a_loop_of_the_older_kind_shares_the_work(scene: Scene) -> None:
     assert Counter(await scene.queued()) == Counter(
         (f"j{number}", minute * 60, minute * 60.0) for number in range(6) for minute in range(1, 8)
     )
+
+
+async def test_list_of_the_older_kind_is_replaced_again(scene: Scene) -> None:
+    """That kind knows no versions, so nothing tells whose list is newer, and nobody else would run ours."""
+    ours = scene.loop(entry(when=MINUTELY))
+    await ours.step()
+    await RECURRING.at().remove(scene.valkey, *ours.jobs.by_hash)
+    await RECURRING.at().add(scene.valkey, "4711", START + 3600)
+    await RECURRING_HASH.at().set(scene.valkey, "4712")
+    scene.clock.advance(61)
+    await ours.step()
+    assert ours.standing is Standing.SERVES and (await scene.scores()).keys() == ours.jobs.by_hash.keys()
 
 
 async def test_what_a_dead_loop_of_the_older_kind_popped_runs_again_at_its_next_time(scene: Scene) -> None:
@@ -615,3 +686,21 @@ async def test_loop_goes_on_after_an_error(valkey: Valkey, monkeypatch: pytest.M
             await asyncio.sleep(0.05)
         failing.stop()
     assert not errors
+
+
+async def test_worker_runs_what_a_loop_queues(valkey: Valkey) -> None:
+    seen: list[int] = []
+
+    async def beat(*, due_at: int) -> None:
+        seen.append(due_at)
+
+    book = JobBook()
+    one = Recurring(book.register("tests.beat", beat), Calendar("UTC", seconds=tuple(range(60))), due_argument="due_at")
+    loop, worker = RecurringLoop(valkey, RecurringList([one])), Worker(valkey, book)
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        running = [group.create_task(loop.run()), group.create_task(worker.run())]
+        while len(seen) < 2:
+            await asyncio.sleep(0.05)
+        loop.stop()
+        worker.stop()
+    assert all(task.done() for task in running) and seen == sorted(set(seen))

@@ -13,7 +13,7 @@ import msgspec
 
 from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.book import Job, JobBook
-from keystead.jobs.calendar import When, newest_runs
+from keystead.jobs.calendar import AnyOf, Calendar, When, newest_runs
 from keystead.jobs.keys import RECURRING, RECURRING_LAST
 from keystead.jobs.records import encode_record
 from keystead.keys import Executor
@@ -67,6 +67,10 @@ class Recurring:
     hash: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.when, Calendar | AnyOf):
+            raise DeclarationError(f"recurring {self.name}: when must be a Calendar; for cron text, cron(text, zone)")
+        if not all(isinstance(name, str) for name in self.kwargs):
+            raise DeclarationError(f"recurring {self.name}: arguments travel by name, so names must be text")
         if self.due_argument in self.kwargs:
             raise DeclarationError(f"recurring {self.name}: {self.due_argument} is given, so it cannot be the due time")
         if isinstance(self.job, Job):
@@ -116,7 +120,7 @@ class RecurringList:
     """
 
     def __init__(self, jobs: Iterable[Recurring] = (), *, version: int = 0) -> None:
-        if not 0 <= version <= MOST_VERSION:
+        if type(version) is not int or not 0 <= version <= MOST_VERSION:
             raise DeclarationError(f"the version of recurring jobs is a whole number from 0 to {MOST_VERSION}")
         self.version = version
         self.by_hash: dict[str, Recurring] = {}
