@@ -564,7 +564,7 @@ class Years:
         self.handled = self.first
         self.version = 1
         self.changes = changes
-        self.deaths = self.outages = 0
+        self.deaths = self.outages = self.changed = 0
         self.loops = [self.loop(), self.loop()]
 
     def loop(self, on: Any = None) -> RecurringLoop:
@@ -596,6 +596,7 @@ class Years:
             if at < away_until:
                 continue
             self.scene.clock.advance(at - self.scene.clock.now())
+            self.changed += is_change
             if is_change and at % 1 and self.chance.random() < 0.2:  # all are gone for a while
                 away_until = at + self.chance.choice([600, 7200, 86400, 250_000])
                 self.loops = [self.loop(), self.loop()]
@@ -636,9 +637,9 @@ async def test_two_years_with_a_thousand_changes_of_loops_miss_and_double_nothin
 ) -> None:
     """Both changes of the clock in both years; every run is queued as its policy says and at the time it should be."""
     monkeypatch.setattr(recurring_loop, "CHECK_SECONDS", 7 * 86400.0)
-    years = Years(valkey, 730, 1000, seed=20260308)
+    years = Years(valkey, 730, 1300, seed=20260308)  # some fall into times when nobody is there
     await years.live()
-    assert years.deaths > 100 and years.outages > 50
+    assert years.changed >= 1000 and years.deaths > 200 and years.outages > 50
     queued = Counter(await years.scene.queued())
     assert queued - years.expected == Counter(), "queued and not expected"
     assert years.expected - queued == Counter(), "expected and not queued"
