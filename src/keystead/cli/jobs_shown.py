@@ -41,7 +41,7 @@ def queue_table(queues: "Sequence[QueueView]") -> "Table":
 
 def worker_table(workers: "Sequence[WorkerView]", now: float) -> "Table":
     numbers = ("running", "of", "done", "failed")
-    shown = table("worker", "queues", *numbers, "since", "", title="Workers", right=numbers)
+    shown = table("worker", "queues", *numbers, "up for", "", title="Workers", right=numbers)
     for worker in workers:
         state = worker.state
         facts = ("", "", "", "", "", "") if state is None else (
