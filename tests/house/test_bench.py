@@ -44,7 +44,7 @@ def test_quick_run_without_peers_writes_rows_of_the_agreed_shape(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     [row] = json.loads((tmp_path / "wire.json").read_text())
     assert set(row) == FIELDS
-    assert row["ours"] > 100
+    assert row["ours"] > 0
     assert (row["case"], row["unit"], row["peers"]) == ("GET, one at a time", "calls/s", {})
     assert (row["bar"], row["ratio"], row["holds"]) == ("≥ 2.5x redis-py", None, None)
     assert "GET, one at a time" in done.stdout, "the table"
