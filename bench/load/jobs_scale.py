@@ -11,7 +11,10 @@ from bench.load.jobs_drain import drain, fill
 
 
 def processes(team: Crew, count: int, turns: int) -> dict[str, float]:
-    """Jobs per second of one worker process and of four."""
+    """Jobs per second of one worker process and of four.
+
+    Four do not begin at the same moment, so ``count`` must last for a multiple of the time that a start takes.
+    """
     rates: dict[int, list[float]] = {1: [], 4: []}
     for _ in range(turns):
         for workers, found in rates.items():
@@ -50,7 +53,7 @@ def main() -> None:
     quick = is_quick(given)
     with crew(given.library, given.url) as team:
         if given.case == "processes":
-            figures = processes(team, 400 if quick else 60_000, 1 if quick else 3)
+            figures = processes(team, 400 if quick else 150_000, 1 if quick else 3)
         else:
             figures = depth(team, *((300, 3000, 1) if quick else (20_000, 1_000_000, 2)))
         facts = team.facts()

@@ -88,7 +88,7 @@ SUITE = Suite(
                 Figure("drain, four worker processes", "four_per_second", "jobs/s"),
             ),
             (ours("jobs_scale", "processes"),),
-            patience_seconds=180.0,
+            patience_seconds=300.0,
         ),
         Case(
             "1,000,000 queued jobs",
