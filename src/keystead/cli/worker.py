@@ -1,6 +1,7 @@
 """``keystead worker``: run the jobs of the user's program."""
 
 import asyncio
+import gc
 import math
 import sys
 import time
@@ -177,6 +178,8 @@ async def _work(
         await sync_clock(valkey, clock)
         worker = Worker(valkey, book, wishes, clock=clock)
         stop_without_parent(worker.stop)
+        # What is loaded by now stays for good; looking through it again costs as much as running small jobs does.
+        gc.freeze()
         note(f"worker {worker.name} serves {', '.join(wishes.queues)} on {parse(settings.valkey.url).display}: "
              f"{len(book)} kinds of jobs, {wishes.concurrency} at once"
              + (f", {len(calendar)} recurring" if calendar is not None else ""))
