@@ -146,3 +146,20 @@ async def test_connect_makes_a_client_of_its_own(valkey: Valkey, valkey_server) 
     async with Jobs.connect(valkey_server.url) as jobs:
         await jobs.enqueue("a.b")
         assert await jobs.valkey.llen("jobs:hot") == 1
+
+
+@pytest.mark.parametrize("wishes", [
+    {"delay_seconds": float("nan")}, {"at": float("inf")}, {"keep_seconds": -1}, {"keep_seconds": 1e12},
+    {"unique": "x", "unique_seconds": 0}, {"unique": "x", "unique_seconds": 1e9},
+])
+def test_times_that_make_no_sense_are_refused(valkey: Valkey, wishes) -> None:
+    with pytest.raises(Invalid):
+        Jobs(valkey).options(**wishes)
+
+
+async def test_a_batch_refuses_wishes_that_it_would_not_fulfil(server: Valkey, jobs: Jobs) -> None:
+    async with server.pipeline(transaction=True) as block:
+        for wishes in ({"delay_seconds": 1.0}, {"on": block}):
+            with pytest.raises(Invalid, match="no options but queue"):
+                await jobs.options(**wishes).enqueue_batch([(greet, {"name": "Ada"})])
+    assert await Queue().work.length(server) == 0

@@ -50,3 +50,12 @@ async def test_a_thread_knows_its_job() -> None:
 def test_an_error_is_one_line_of_bounded_length() -> None:
     assert told(ValueError("a\n  b")) == "ValueError: a b" and told(KeyError()) == "KeyError"
     assert len(told(ValueError("x" * 5000))) == ERROR_CHARACTERS
+
+
+def test_an_error_that_is_no_text_is_told_all_the_same() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    assert told(Mute()) == "Mute (it cannot be shown as text)"
+    assert told(ValueError("no file \udc80")) == "ValueError: no file ?"

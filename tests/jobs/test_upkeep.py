@@ -5,7 +5,8 @@ import asyncio
 from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.jobs import JobBook, Jobs
-from keystead.jobs.keys import TOTALS, WORKER, WORKERS, Queue
+from keystead.jobs.keys import CONTROL, OPEN_SECONDS, TOTALS, WORKER, WORKERS, Queue
+from keystead.jobs.models import Control
 
 from .beside import at_work, until
 
@@ -45,3 +46,20 @@ async def test_thousands_that_are_due_at_once_are_queued(server: Valkey) -> None
     async with at_work(server, numbers):
         await until(lambda: ran == 2500)
     assert await Queue().delayed.size(server) == 0
+
+
+async def test_a_worker_forgets_what_it_need_not_call_off_any_more(server: Valkey) -> None:
+    """What was heard of, and what was written down so long ago that nobody waits for it."""
+    now = SystemClock().now()
+    await Queue().cancelled.add(server, "old", now - OPEN_SECONDS - 60)
+    await Queue().cancelled.add(server, "known", now)
+    async def heard() -> bool:
+        await CONTROL.at().publish(server, Control(cancel="elsewhere"))
+        return worker._runner.cancelled == {"known", "elsewhere"}
+
+    async with at_work(server, book()) as worker:
+        await until(heard)
+        await until(lambda: worker._runner.cancelled == {"known"})
+        await Queue().cancelled.remove(server, "known")
+        await until(lambda: worker._runner.cancelled == set())
+    assert await Queue().cancelled.size(server) == 0

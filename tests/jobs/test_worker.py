@@ -521,3 +521,141 @@ async def test_a_callback_is_told_of_the_outcome(server: Valkey, book: JobBook, 
     assert seen["x"] == 1 and (outcome["name"], outcome["status"], outcome["attempts"], outcome["error"]) == (
         "t.fail", "failed", 3, "ValueError: no 2"
     )
+
+
+async def test_room_beside_long_jobs_is_used(server: Valkey, book: JobBook, log: Log) -> None:
+    """Three of four places are taken for hours; the fourth serves all the others."""
+    jobs = Jobs(server, book)
+    async with at_work(server, book, concurrency=4):
+        await jobs.enqueue_many("t.hold", ({"n": -n} for n in range(1, 4)))
+        await until(lambda: len(log.seen) == 3)
+        await jobs.enqueue_many("t.note", ({"n": n} for n in range(20)))
+        await until(lambda: len(log.seen) == 23)
+        log.gate.set()
+
+
+async def test_a_job_called_off_before_its_first_step_frees_its_place(server: Valkey, book: JobBook, log: Log) -> None:
+    class Hasty(Worker):
+        def _start(self, station, item, jobs):
+            super()._start(station, item, jobs)
+            self.cancel(item.value.uid)
+
+    jobs = Jobs(server, book).options(keep_seconds=60)
+    handles = [await jobs.enqueue("t.hold", n=n) for n in range(3)]
+    for handle in handles:
+        await Queue().cancelled.add(server, handle.uid, time.time())
+    worker = Hasty(server, book, WorkerSettings(concurrency=1))
+    task = asyncio.create_task(worker.run())
+    for handle in handles:
+        assert (await handle.wait(30)).status == "cancelled"
+    worker.stop()
+    async with asyncio.timeout(30):
+        await task
+    assert log.seen == [] and worker.running == 0
+
+
+async def test_what_is_taken_while_stopping_is_given_back(server: Valkey, book: JobBook, log: Log) -> None:
+    """The answer to a take that was under way comes when nothing runs any more."""
+    await Jobs(server, book).enqueue_many("t.hold", ({"n": n} for n in range(3)))
+    worker = Worker(server, book, WorkerSettings(grace_seconds=0.1))
+    [station] = worker._stations
+    take = station.take
+
+    async def slow(most, **how):
+        taken = await take(most, **how)
+        worker.stop()
+        await asyncio.sleep(0.5)
+        return taken
+
+    station.take = slow
+    async with asyncio.timeout(30):
+        await worker.run()
+    assert log.seen == [] and await Queue().work.length(server) == 3
+    assert await station.hands.held(server) == 0
+
+
+async def test_a_job_after_others_still_waits_for_its_time(server: Valkey, book: JobBook, log: Log) -> None:
+    jobs, now = Jobs(server, book), time.time()
+    parent = await jobs.options(keep_seconds=60).enqueue("t.note", n=1)
+    child = await jobs.options(after=[parent, parent], at=now + 3).enqueue("t.note", n=2)
+    async with at_work(server, book):
+        await parent.wait(30)
+        assert (await child.wait(30)).status == "succeeded"
+        state = await child.state()
+        assert state.started_at >= now + 2.9
+    assert log.seen == [1, 2] and "jobs:waiting" not in await left_keys(server)
+
+
+async def test_a_job_given_up_after_crashes_ends_like_any_that_failed(server: Valkey, book: JobBook, log: Log) -> None:
+    """State, batch, unique key, dependents and callback: all that follows from an end."""
+    jobs = Jobs(server, book)
+    deadly = await jobs.options(
+        keep_seconds=60, unique="one", on_failure=JobRef("t.told", {"went": "wrong"})
+    ).enqueue("t.hold", n=1)
+    child = await jobs.options(after=[deadly]).enqueue("t.note", n=2)
+    batch = await jobs.enqueue_batch([("t.hold", {"n": 3})], then=JobRef("t.told", {"went": "on"}))
+    for n in range(3):
+        ghost = Queue().work.worker(f"ghost{n}")
+        await ghost.take(server, 1, now=time.time())
+        await ghost.take(server, 1, now=time.time(), leftovers_first=False)
+        assert await ghost.held(server) == 2
+        await server.run(("DEL", Queue().work.alive_key.at(f"ghost{n}").name(server.layout)), int)
+        if n < 2:
+            await Queue().work.adopt(server, now=time.time())
+    async with at_work(server, book):
+        state = await deadly.wait(30)
+        assert (state.status, state.attempts) == ("failed", 3) and "died with it" in state.error
+        assert (await child.wait(30)).status == "failed"
+        await until(lambda: {"went": "wrong"} in _went(log) and {"went": "on"} in _went(log))
+        assert await Queue().unique("one").get(server) is None
+        progress = await batch.progress()
+        assert (progress.left, progress.failed) == (0, 1)
+    assert len(await dead(server)) == 3 and 1 not in log.seen and 3 not in log.seen
+    assert "jobs:given_up" not in await left_keys(server)
+
+
+async def test_a_pause_holds_for_a_worker_that_is_waiting_already(server: Valkey, book: JobBook, log: Log) -> None:
+    jobs = Jobs(server, book)
+    async with at_work(server, book):
+        for n in range(5):
+            await jobs.enqueue("t.note", n=n)
+            await until(lambda n=n: len(log.seen) == n + 1)
+            await asyncio.sleep(0.05)  # it waits on the list by now
+            await jobs.pause()
+            await jobs.enqueue("t.note", n=100 + n)
+            await asyncio.sleep(0.1)
+            assert len(log.seen) == n + 1
+            await jobs.resume()
+            await until(lambda n=n: 100 + n in log.seen)
+            log.seen.pop()
+
+
+async def test_of_several_queues_one_waits_while_a_suspect_of_the_other_runs(
+    server: Valkey, book: JobBook, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An item that may kill its worker is alone there, whatever the other queue holds."""
+    monkeypatch.setattr("keystead.jobs.worker.SUSPECT_SECONDS", 0.1)
+    beside: list[int] = []
+
+    async def suspect() -> None:
+        beside.append(worker.running - 1)
+        await asyncio.sleep(0.2)
+        beside.append(worker.running - 1)
+
+    async def busy(n: int) -> None:
+        await asyncio.sleep(0.01)
+
+    book.register("t.suspect", suspect)
+    book.register("t.busy", busy)
+    jobs = Jobs(server, book)
+    await jobs.enqueue("t.suspect")
+    for n in range(2):
+        ghost = Queue().work.worker(f"ghost{n}")
+        await ghost.take(server, 1, now=time.time())
+        await server.run(("DEL", Queue().work.alive_key.at(f"ghost{n}").name(server.layout)), int)
+        await Queue().work.adopt(server, now=time.time())
+    await jobs.options(queue="mail").enqueue_many("t.busy", ({"n": n} for n in range(2000)))
+    async with at_work(server, book, queues=("mail", "hot"), concurrency=10) as worker:
+        await until(lambda: len(beside) == 2)
+        await until(lambda: worker.tally.done == 2001)
+    assert beside == [0, 0]

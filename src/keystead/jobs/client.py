@@ -1,6 +1,7 @@
 """Enqueuing: from a call to a record in a queue, in one round trip or inside the caller's transaction."""
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +38,6 @@ class Wishes(TypedDict, total=False):
     unique_seconds: float
     keep_seconds: float
     after: Sequence[JobHandle | str]
-    batch: str
     progress: bool
     done: bool
     on_success: JobRef | None
@@ -56,7 +56,6 @@ class _Chosen:
     unique_seconds: float = UNIQUE_SECONDS
     keep_seconds: float = 0.0
     after: Sequence[JobHandle | str] = ()
-    batch: str = ""
     progress: bool = False
     done: bool = False
     on_success: JobRef | None = None
@@ -93,11 +92,12 @@ class Jobs:
 
         ``on``: a pipeline or transaction of the caller. ``queue``: a named queue. ``delay_seconds`` or ``at`` (unix
         seconds): not before then. ``unique``: while a job with this key has not ended, no other is queued, and the
-        handle given back is that of the one. ``keep_seconds``: state and result can be read so long after the end.
-        ``after``: only once these jobs, of the same queue and kept, have succeeded. ``batch``: of ``new_batch``.
-        ``progress``: whoever watches sees it from ``queued`` on. ``done``: ``wait`` is woken by the channel
-        ``ps:job:{uid}``. ``on_success`` and ``on_failure``: a job that follows, in the same queue. ``tries`` and
-        ``timeout_seconds``: instead of what the job declares.
+        handle given back is that of the one; after ``unique_seconds``, a week at most, the key is free in any case.
+        ``keep_seconds``: state and result can be read so long after the end, and for 30 days of a job that does not
+        end. ``after``: only once these jobs, of the same queue and kept, have succeeded. ``progress``: whoever watches
+        sees it from ``queued`` on. ``done``: ``wait`` is woken by the channel ``ps:job:{uid}``. ``on_success`` and
+        ``on_failure``: a job that follows, in the same queue. ``tries`` and ``timeout_seconds``: instead of what the
+        job declares.
         """
         try:
             chosen = replace(self._chosen, **wishes)
@@ -105,6 +105,11 @@ class Jobs:
             raise Invalid(f"{error}; see Jobs.options for what there is") from None
         if chosen.delay_seconds and chosen.at:
             raise Invalid("a job runs after a delay or at a time, not both")
+        if not (math.isfinite(chosen.delay_seconds) and math.isfinite(chosen.at)):
+            raise Invalid("a job runs after some seconds or at some time; these are no numbers of seconds")
+        for name, least, most in (("keep_seconds", 0.0, OPEN_SECONDS), ("unique_seconds", 0.001, UNIQUE_SECONDS)):
+            if not least <= getattr(chosen, name) <= most:
+                raise Invalid(f"{name} is {getattr(chosen, name)}; it may be from {least:g} to {most:,}")
         changed: Jobs = object.__new__(type(self))
         changed.__dict__.update(self.__dict__)
         changed._chosen = chosen
@@ -208,9 +213,9 @@ class Jobs:
         for callback in filter(None, (chosen.on_success, chosen.on_failure)):
             check_callback(callback)
         keep = chosen.keep_seconds or (job.keep_seconds if job is not None else 0.0)
-        after = tuple(parent if isinstance(parent, str) else parent.uid for parent in chosen.after)
+        after = tuple(dict.fromkeys(one if isinstance(one, str) else one.uid for one in chosen.after))
         return JobOptions(
-            keep_seconds=keep or (60.0 if chosen.done or after else 0.0), unique=chosen.unique, batch=chosen.batch,
+            keep_seconds=keep or (60.0 if chosen.done or after else 0.0), unique=chosen.unique,
             after=after, progress=uid if chosen.progress or (job is not None and job.progress) else "",
             done=uid if chosen.done else "", on_success=chosen.on_success, on_failure=chosen.on_failure,
             tries=chosen.tries, timeout_seconds=chosen.timeout_seconds,
@@ -269,10 +274,13 @@ class Jobs:
     ) -> BatchHandle:
         """Queue jobs that belong together, all or none; when the last has ended, ``then`` is queued.
 
-        ``then`` runs whether they succeeded or failed; the handle tells how many failed.
+        ``then`` runs whether they succeeded or failed; the handle tells how many failed. Of the options only ``queue``
+        may be set.
         """
         if not calls:
             raise Invalid("a batch needs at least one job")
+        if not self._plain or self._chosen.on is not None:
+            raise Invalid("enqueue_batch takes no options but queue")
         chosen, now, batch = self._chosen, self.clock.now(), new_uid()
         queue, options = Queue(chosen.queue), JobOptions(batch=batch)
         lists: dict[bytes, list[bytes]] = {}

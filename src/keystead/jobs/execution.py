@@ -73,6 +73,10 @@ def _inside(call: Call, middleware: Middleware) -> Call:
 
 def told(error: BaseException) -> str:
     """An exception in one line of bounded length, as dead letters and states show it."""
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    line = " ".join(text.split())
+    try:
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    except Exception:  # it was written by whoever wrote the job
+        text = f"{type(error).__name__} (it cannot be shown as text)"
+    # Names of files may hold bytes that are no text and could not be stored.
+    line = " ".join(text.encode(errors="replace").decode().split())
     return line if len(line) <= ERROR_CHARACTERS else line[: ERROR_CHARACTERS - 1] + "…"

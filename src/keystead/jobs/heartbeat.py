@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 from keystead.engine import Valkey, connect
+from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError, KeysteadError
 from keystead.jobs.models import JobRecord
 from keystead.patterns.worklist_worker import Worker as ListWorker
@@ -53,7 +54,7 @@ class Heartbeat:
         while not self._stop.is_set():
             try:
                 valkey = await connect(self._address, settings=self._settings, layout=self._layout)
-            except KeysteadError as error:
+            except (KeysteadError, ErrorReply) as error:
                 _log.warning("heartbeat cannot connect", error=str(error))
                 await self._pause()
                 continue
@@ -72,7 +73,7 @@ class Heartbeat:
                         for worker in self._workers:
                             worker.beat(pipeline)
                         await pipeline.execute()
-            except (KeysteadError, TimeoutError) as error:
+            except (KeysteadError, ErrorReply, TimeoutError) as error:
                 _log.warning("heartbeat failed", error=str(error) or "no answer")
             await self._pause()
 

@@ -27,7 +27,8 @@ from keystead.keys import (
     StringKey,
     StringRef,
 )
-from keystead.patterns import FairQueue, Keepalives, Leader, SpacedSlots, WorkList
+from keystead.patterns import DeadLetter, FairQueue, Keepalives, Leader, SpacedSlots, WorkList
+from keystead.patterns.worklist_items import DeadLetterCodec
 
 HOT: Final = "hot"
 ALIVE_SECONDS: Final = 3.0
@@ -64,10 +65,15 @@ class QueueKeys:
             dead_letter=self.work.dead_key, purpose=f"jobs of {whose} that are sorted by the resources they need",
             writers=_BOTH, readers=_WORKER, scripts=("worklist/take_from.lua", "worklist/hand_over.lua"),
         )
+        self.given_up: ListKey[DeadLetter] = ListKey(
+            JOBS, f"{stem}:given_up", DeadLetterCodec(), tag=tag, personal=True, dead_letter=self.work.dead_key,
+            purpose=f"jobs of {whose} that were there at too many crashes, until what follows from their end is done",
+            writers=_WORKER, readers=_WORKER, scripts=("worklist/adopt.lua", "jobs/settle.lua"),
+        )
         self.delayed: SortedSetKey[JobRecord] = SortedSetKey(
             JOBS, f"{stem}:delayed", JobRecord, member="a job", score="unix time when it is due", tag=tag,
             personal=True, purpose=f"jobs of {whose} that are to run later, or again", writers=_BOTH, readers=_WORKER,
-            scripts=("jobs/enqueue.lua", "jobs/retry.lua", "delayed/move_due.lua"),
+            scripts=("jobs/enqueue.lua", "jobs/settle.lua", "jobs/retry.lua", "delayed/move_due.lua"),
         )
         self.job: RecordKey[JobState] = RecordKey(
             JOBS, f"{stem}:job:{{uid}}", JobState, tag=tag, ttl=AtMost(OPEN_SECONDS), personal=True,
@@ -80,8 +86,9 @@ class QueueKeys:
             scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
         )
         self.waiting: MapKey[bytes] = MapKey(
-            JOBS, f"{stem}:waiting", bytes, fields=("record:{uid}", "left:{uid}", "failed:{uid}"), tag=tag,
-            personal=True, purpose="jobs that wait for others: the record, how many are left, which one failed",
+            JOBS, f"{stem}:waiting", bytes, fields=("record:{uid}", "left:{uid}", "due:{uid}", "failed:{uid}"),
+            tag=tag, personal=True,
+            purpose="jobs that wait for others: the record, how many are left, when it may run, which one failed",
             writers=_BOTH, readers=_WORKER, scripts=("jobs/enqueue.lua", "jobs/settle.lua"),
         )
         self.batch: MapKey[bytes] = MapKey(
@@ -282,6 +289,10 @@ class Queue:
 
     def unique(self, key: str) -> StringRef[str]:
         return self._keys.unique.at(**self._variables, key=key)
+
+    @property
+    def given_up(self) -> ListRef[DeadLetter]:
+        return self._keys.given_up.at(**self._variables)
 
     @property
     def delayed(self) -> SortedSetRef[JobRecord]:

@@ -9,10 +9,10 @@ from keystead.keys import Keyspace
 from keystead.patterns import SpacedSlots
 
 
-async def reserve_start(valkey: Valkey, name: str, rate: Rate, now: float) -> float:
-    """When the next run of this job may begin: now, or later. A day ahead all are taken: ask again in an hour."""
+async def reserve_start(valkey: Valkey, name: str, rate: Rate, now: float) -> float | None:
+    """When the next run of this job may begin: now, or later. None when all starts of a day ahead are taken."""
     decision = await _slots(rate).at(name).use(valkey, now=now)
-    return decision.starts_at if decision.allowed else now + RATE_AHEAD_SECONDS
+    return decision.starts_at if decision.allowed else None
 
 
 @lru_cache(maxsize=256)

@@ -1,15 +1,18 @@
 """When a failed job is tried again."""
 
+import math
 import random
 from dataclasses import dataclass
 
-from keystead.errors import DeclarationError
+from keystead.errors import DeclarationError, Invalid
 
 
 class RetryLater(Exception):
     """Raised by a job that knows when it should be tried again. Counts as a failed try unless ``counts`` is false."""
 
     def __init__(self, delay_seconds: float, *, counts: bool = True) -> None:
+        if not math.isfinite(delay_seconds):
+            raise Invalid(f"a job is tried again after some seconds, not after {delay_seconds}")
         super().__init__(f"to be tried again in {delay_seconds:g} s")
         self.delay_seconds = delay_seconds
         self.counts = counts

@@ -9,8 +9,9 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
-from keystead.jobs.book import Job, JobBook
+from keystead.jobs.book import Job, JobBook, Rate
 from keystead.jobs.context import RunningJob, running
 from keystead.jobs.done import say_done
 from keystead.jobs.execution import Execution, told
@@ -23,6 +24,8 @@ from keystead.jobs.station import NO_OPTIONS, PAUSE_SECONDS, Ending, Station
 from keystead.jobs.upkeep import Tally
 from keystead.patterns.worklist_items import Item
 from keystead.telemetry import logger
+
+ASK_AGAIN_SECONDS = 3600.0  # after all starts of a rate are taken for as far ahead as they are given out
 
 _log = logger("jobs")
 
@@ -53,11 +56,25 @@ class Runner:
     async def run(self, station: Station, item: Item[JobRecord]) -> None:
         """Run one job and settle it. Only a cancellation of the worker itself comes out of here."""
         record = item.value
-        if (record.options is None and record.name in self._plain and record.uid not in self.cancelled
-                and len(item.raw) <= MOST_BYTES):
-            await self._run_plain(station, item)
-        else:
-            await self._run_with_care(station, item)
+        try:
+            if (record.options is None and record.name in self._plain and record.uid not in self.cancelled
+                    and len(item.raw) <= MOST_BYTES):
+                await self._run_plain(station, item)
+            else:
+                await self._run_with_care(station, item)
+        except asyncio.CancelledError:
+            # At whatever it waited. What was settled already is not in purgatory any more: then nothing changes.
+            if record.uid not in self.cancelled:
+                # We are to end, not the job: another worker runs it from its beginning.
+                await asyncio.shield(station.put_back([item]))
+                raise
+            ending = Ending("cancelled", attempts=record.attempt + 1)
+            await self._end(station, item, self._book.get(record.name), ending)
+        except Exception as error:  # of settling: what a job raises is dealt with below
+            _log.error("job cannot be settled", job=record.name[:200], uid=record.uid[:200], exc_info=error)
+            self.tally.failed += 1
+            with contextlib.suppress(ErrorReply):  # then it stays in purgatory, for whoever comes after us
+                await station.bury(item, f"it ended, and this could not be settled: {told(error)}")
 
     async def _run_plain(self, station: Station, item: Item[JobRecord]) -> None:
         """Nothing to do but call a function: the path that nearly all jobs take."""
@@ -80,26 +97,45 @@ class Runner:
         options, job = record.options or NO_OPTIONS, self._book.get(record.name)
         if len(item.raw) > MOST_BYTES:
             await self._refuse(station, item, f"takes {len(item.raw):,} bytes, at most {MOST_BYTES:,} are run")
+        elif problem := station.problem_of(record):
+            _log.error("job refused", job=record.name[:200], error=problem)
+            self.tally.failed += 1
+            await station.bury(item, problem)
         elif job is None:
             await self._refuse(station, item, f"no job is named {record.name[:200]}")
         elif self._allowed is not None and job.category.id not in self._allowed:
             await station.sort(item, job.category.id)
-        elif record.uid in self.cancelled:
-            await self._end(station, item, job, Ending("cancelled"))
-        elif options.after and (culprit := await station.queue.waiting.get(self._valkey, f"failed:{record.uid}")):
-            error = f"a job it waited for did not succeed: {culprit.decode(errors='replace')}"
-            await self._end(station, item, job, Ending("failed", error=error))
-        elif job.rate and not record.slot and (start := await self._reserved(job)) > self._clock.now():
-            await station.put_off(item, start, slot=start)
+        elif record.uid in self.cancelled and await self._is_called_off(station, record.uid):
+            await self._end(station, item, job, Ending("cancelled", attempts=record.attempt))
+        elif options.after and (culprit := await station.culprit(record.uid)):
+            await self._refuse(station, item, f"a job it waited for did not succeed: {culprit}")
+        elif job.rate and not record.slot and not await self._may_begin(station, item, job, job.rate):
+            pass  # it has been put off
         else:
             await self._run_kept(station, item, job)
 
-    async def _reserved(self, job: Job[..., Any]) -> float:
-        assert job.rate is not None
+    async def _is_called_off(self, station: Station, uid: str) -> bool:
+        """What we heard may be from before: a dead letter that is tried again is called off no more."""
+        if await station.is_called_off(uid):
+            return True
+        self.cancelled.discard(uid)
+        return False
+
+    async def _may_begin(self, station: Station, item: Item[JobRecord], job: Job[..., Any], rate: Rate) -> bool:
+        """Whether its rate lets it begin now; if not it waits for its start, or to ask for one again."""
+        now = self._clock.now()
         try:
-            return await reserve_start(self._valkey, job.name, job.rate, self._clock.now())
+            start = await reserve_start(self._valkey, job.name, rate, now)
         except Unavailable:
-            return self._clock.now() + PAUSE_SECONDS
+            await station.put_off(item, now + PAUSE_SECONDS)
+            return False
+        if start is None:
+            await station.put_off(item, now + ASK_AGAIN_SECONDS)
+            return False
+        if start > self._clock.now():
+            await station.put_off(item, start, slot=start)
+            return False
+        return True
 
     async def _run_kept(self, station: Station, item: Item[JobRecord], job: Job[..., Any]) -> None:
         record = item.value
@@ -107,8 +143,8 @@ class Runner:
         if options.keep_seconds:
             with contextlib.suppress(Unavailable):
                 await station.queue.job(record.uid).update(
-                    self._valkey, status="running", started_at=self._clock.now(), worker=self._worker,
-                    attempts=record.attempt + 1,
+                    self._valkey, name=record.name, queued_at=record.queued_at, status="running",
+                    started_at=self._clock.now(), worker=self._worker, attempts=record.attempt + 1,
                 )
         context = RunningJob(record, record.uid, station.queue.name, self._is_stopping)
         if self._at_most_once:
@@ -160,13 +196,9 @@ class Runner:
         record = item.value
         options, attempt, now = record.options or NO_OPTIONS, record.attempt + 1, self._clock.now()
         if isinstance(error, asyncio.CancelledError):
-            if record.uid in self.cancelled:
-                return await self._end(station, item, job, Ending("cancelled", attempts=attempt))
             task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                # We are to end, not the job's own doing: another worker runs it from its beginning.
-                await asyncio.shield(station.put_back([item]))
-                raise error
+            if record.uid in self.cancelled or (task is not None and task.cancelling()):
+                raise error  # not the job's own doing
         if isinstance(error, RetryLater):
             await station.put_off(item, now + error.delay_seconds, told(error) if error.counts else "")
             self.tally.retried += 1
@@ -185,10 +217,11 @@ class Runner:
     async def _refuse(self, station: Station, item: Item[JobRecord], error: str) -> None:
         """Give up what cannot be run at all. Jobs that wait for it hear of it like of any failure."""
         _log.error("job refused", job=item.value.name[:200], uid=item.value.uid, error=error)
-        self.tally.failed += 1
-        await station.settle(item, Ending("failed", error=error, attempts=item.value.attempt))
+        follow = (item.value.options or NO_OPTIONS).on_failure
+        ending = Ending("failed", error=error, attempts=item.value.attempt, follow=follow)
+        await self._end(station, item, self._book.get(item.value.name), ending)
 
-    async def _end(self, station: Station, item: Item[JobRecord], job: Job[..., Any], ending: Ending) -> None:
+    async def _end(self, station: Station, item: Item[JobRecord], job: Job[..., Any] | None, ending: Ending) -> None:
         record = item.value
         ours = await station.settle(item, ending)
         if ending.status == "succeeded":
@@ -199,7 +232,7 @@ class Runner:
             self.cancelled.discard(record.uid)
             with contextlib.suppress(Unavailable):
                 await station.queue.cancelled.remove(self._valkey, record.uid)
-        told_as = (record.options or NO_OPTIONS).done or (job.says_done and record.kwargs.get("job_uid"))
+        told_as = (record.options or NO_OPTIONS).done or (job and job.says_done and record.kwargs.get("job_uid"))
         if ours and isinstance(told_as, str) and told_as:
             # Whoever waits also looks at the state, so a message that is lost costs a second at most.
             with contextlib.suppress(Unavailable):

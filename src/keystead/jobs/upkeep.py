@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from keystead.clock import Clock
 from keystead.engine import CutOff, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Corrupt, Unavailable
 from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, TOTALS, WORKER, WORKERS
 from keystead.jobs.models import WorkerState
@@ -47,6 +48,7 @@ class Whose(Protocol):
     @property
     def stopping(self) -> bool: ...
     def cancel(self, uid: str) -> None: ...
+    def called_off(self, uids: set[str]) -> None: ...
     @property
     def concurrency(self) -> int: ...
 
@@ -60,38 +62,39 @@ class Upkeep:
         self._stations = stations
         self._started_at = clock.now()
         self._reported = Tally()
+        self._heard: set[str] = set()  # called off by message since what is written down was read last
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
         """What runs at the same time."""
-        return [self._listen(), self._report(), *(self._tend(station) for station in self._stations),
+        return [self._listen(), self._learn(), self._report(), *(self._tend(station) for station in self._stations),
                 *(self._promote(station) for station in self._stations)]
 
     async def prepare(self) -> None:
         """Learn what was called off before anything is taken."""
-        for station in self._stations:
-            with contextlib.suppress(Unavailable):
-                await self._learn_cancelled(station, self._clock.now())
+        with contextlib.suppress(Unavailable, ErrorReply):
+            self._worker.called_off(await self._written_down())
 
     # -- the queues -------------------------------------------------------------------------------------------------
 
     async def _tend(self, station: Station) -> None:
         while True:
-            with contextlib.suppress(Unavailable):
-                now = self._clock.now()
-                adopted = await station.queue.work.adopt(self._valkey, now=now)
+            with self._patience():
+                adopted = await station.queue.work.adopt(
+                    self._valkey, now=self._clock.now(), given_up=station.queue.given_up
+                )
                 if adopted.workers:
                     _log.warning("took over from dead workers", workers=adopted.workers, jobs=adopted.items,
                                  given_up=adopted.dead)
-                await self._learn_cancelled(station, now)
+                await station.settle_given_up()
             await asyncio.sleep(UPKEEP_SECONDS)
 
     async def _promote(self, station: Station) -> None:
         """Queue what is due, when it is due; what others put off for less than a second may be so much late."""
         while True:
             pause = UPKEEP_SECONDS
-            with contextlib.suppress(Unavailable):
+            station.something_put_off.clear()  # before looking: what is put off meanwhile may be due sooner
+            with self._patience():
                 pause = await self._move_due(station)
-            station.something_put_off.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await station.something_put_off.wait()
@@ -110,16 +113,17 @@ class Upkeep:
         )
         return min([UPKEEP_SECONDS, *(max(0.0, due - self._clock.now()) for _, due in found)])
 
-    async def _learn_cancelled(self, station: Station, now: float) -> None:
-        """Messages may be missed; what was called off is also written down."""
-        found = await self._valkey.run(
-            ("ZRANGEBYSCORE", station.queue.cancelled.name(self._valkey.layout), now - OPEN_SECONDS, "+inf"), list,
-            repeat=True,
-        )
-        for uid in found:
-            self._worker.cancel(uid.decode())
+    @contextlib.contextmanager
+    def _patience(self) -> Iterator[None]:
+        """A server that is away, or takes no writes, is asked again later."""
+        try:
+            yield
+        except Unavailable:
+            pass
+        except ErrorReply as error:
+            _log.warning("the server refused", error=str(error))
 
-    # -- messages and reports ---------------------------------------------------------------------------------------
+    # -- what is called off -----------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         while True:
@@ -127,12 +131,39 @@ class Upkeep:
                 async with self._valkey.hub().subscribe(CONTROL.at()) as listener:
                     async for message in listener:
                         with contextlib.suppress(Corrupt):
-                            self._worker.cancel(message.decode(CONTROL.at()).cancel)
+                            uid = message.decode(CONTROL.at()).cancel
+                            self._heard.add(uid)
+                            self._worker.cancel(uid)
             await asyncio.sleep(UPKEEP_SECONDS)
+
+    async def _learn(self) -> None:
+        """Messages may be missed; what was called off is also written down, until it has ended or 30 days are over."""
+        heard: set[str] = set()
+        while True:
+            with self._patience():
+                written = await self._written_down()
+                # What was heard while we read may not be among it yet.
+                self._worker.called_off(written | heard | self._heard)
+                heard, self._heard = self._heard, set()
+            await asyncio.sleep(UPKEEP_SECONDS)
+
+    async def _written_down(self) -> set[str]:
+        found: set[str] = set()
+        forgotten_before = self._clock.now() - OPEN_SECONDS
+        for station in self._stations:
+            name = station.queue.cancelled.name(self._valkey.layout)
+            async with self._valkey.pipeline(transaction=False) as pipeline:
+                pipeline.run(("ZREMRANGEBYSCORE", name, "-inf", forgotten_before), int, repeat=True)
+                uids = pipeline.run(("ZRANGE", name, 0, -1), list, repeat=True)
+                await pipeline.execute()
+            found.update(uid.decode(errors="replace") for uid in await uids)
+        return found
+
+    # -- reports ----------------------------------------------------------------------------------------------------
 
     async def _report(self) -> None:
         while True:
-            with contextlib.suppress(Unavailable):
+            with self._patience():
                 await self.report()
             await asyncio.sleep(UPKEEP_SECONDS)
 
@@ -161,7 +192,7 @@ class Upkeep:
 
     async def leave(self) -> None:
         """Say good-bye, so that nobody waits for signs of life."""
-        with contextlib.suppress(Unavailable):
+        with self._patience():
             await self.report()
             await WORKER.at(self._worker.name).delete(self._valkey)
             await WORKERS.at().remove(self._valkey, self._worker.name)

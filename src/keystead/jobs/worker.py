@@ -14,6 +14,7 @@ from typing import Any
 
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs.book import Category, JobBook
 from keystead.jobs.execution import Execution, Middleware
@@ -27,6 +28,7 @@ from keystead.patterns.worklist_items import Item
 from keystead.telemetry import logger
 
 BATCH_ITEMS = 100
+GATHER_SECONDS = 0.02  # so long room is gathered while the worker is busy
 POLL_SECONDS = 0.25
 LOOK_SECONDS = 5.0  # a wait whose connection died silently must not keep us from looking
 SUSPECT_SECONDS = 5.0  # so long an item on its last try waits for a worker that happens to hold nothing
@@ -84,6 +86,7 @@ class Worker:
         self._free = self.settings.concurrency
         self._enough = max(1, min(BATCH_ITEMS, self.settings.concurrency) // 2)
         self._freed = asyncio.Event()
+        self._way_for: Station | None = None  # one whose next item may have to be alone
         self._stopping = asyncio.Event()
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -111,7 +114,13 @@ class Worker:
         if uid and uid not in self._runner.cancelled:
             self._runner.cancelled.add(uid)
             if uid in self._tasks:
-                self._tasks[uid].cancel()
+                _cancel(self._tasks[uid])
+
+    def called_off(self, uids: set[str]) -> None:
+        """These jobs, and no others, are not to run."""
+        self._runner.cancelled.intersection_update(uids)
+        for uid in uids - self._runner.cancelled:
+            self.cancel(uid)
 
     def stop(self) -> None:
         """Take nothing more; ``run`` ends when what runs has ended, or is given back after ``grace_seconds``.
@@ -126,8 +135,8 @@ class Worker:
             station.stir.set()
 
     def _abort(self) -> None:
-        for task in list(self._tasks.values()):
-            task.cancel()
+        for task in self._tasks.values():
+            _cancel(task)
 
     async def run(self, *, signals: bool = False) -> None:
         """Work until ``stop``; with ``signals`` also until SIGTERM or SIGINT."""
@@ -175,7 +184,7 @@ class Worker:
 
     async def _serve(self, station: Station, jobs: asyncio.TaskGroup) -> None:
         def arrived(item: Item[JobRecord]) -> bool:
-            if self._free < 1 or self.stopping:
+            if self._free < 1 or self.stopping or self._makes_way_for(station):
                 return False
             self._free -= 1
             self._start(station, item, jobs)
@@ -183,29 +192,38 @@ class Worker:
 
         suspects_since = 0.0
         while not self.stopping:
-            most = await self._room()
+            most = await self._room(station)
             if not most or self.stopping:
                 self._give_room(most)
                 break
+            # With several queues what another one holds counts too, and it must hold back meanwhile.
+            alone = len(self._stations) == 1 or (self._way_for is station and self._free + most == self.concurrency)
             try:
-                taken = await station.take(most)
-            except Unavailable as error:
+                taken = await station.take(most, holds_nothing=alone)
+            except (Unavailable, ErrorReply) as error:
                 self._give_room(most)
-                _log.warning("no jobs can be taken, the server is away", queue=repr(station.queue), error=str(error))
+                _log.warning("no jobs can be taken", queue=repr(station.queue), error=str(error))
                 await self._pause(PAUSE_SECONDS * (1 + random.random()))
                 continue
             self._give_room(most - len(taken.items))
+            if self.stopping:
+                # They would run after what ran has been given its time.
+                self._give_room(len(taken.items))
+                await station.put_back(taken.items)
+                break
             for item in taken.items:
                 self._start(station, item, jobs)
             if taken.alone:
                 await self._drained()
-            elif taken.suspects_wait:
+            self._way_is_free(station)
+            if taken.suspects_wait:
                 suspects_since = suspects_since or time.monotonic() + random.uniform(0, SUSPECT_SECONDS)
-                await self._make_way(time.monotonic() - suspects_since)
+                await self._make_way(station, time.monotonic() - suspects_since)
             else:
                 suspects_since = 0.0
             if not taken.items and not self.stopping:
                 await self._idle(station, jobs, arrived, poll=taken.closed or taken.suspects_wait)
+        self._way_is_free(station)
         await station.end_waiting()
 
     async def _idle(self, station: Station, jobs: asyncio.TaskGroup, arrived: Any, *, poll: bool) -> None:
@@ -216,11 +234,23 @@ class Worker:
             async with asyncio.timeout(POLL_SECONDS if poll else LOOK_SECONDS):
                 await station.stir.wait()
 
-    async def _room(self) -> int:
-        """Reserve room for jobs: as much as there is, once enough is free to be worth a round trip."""
-        while self._free < self._enough and (self._free < 1 or self._tasks) and not self.stopping:
+    async def _room(self, station: Station) -> int:
+        """Reserve room for jobs: as much as there is, once enough is free to be worth a round trip. That is waited for
+        only a moment: jobs that run for hours must not keep the room beside them empty."""
+        while not self.stopping:
+            if self._makes_way_for(station):
+                self._freed.clear()
+                await self._freed.wait()
+                continue
+            if self._free >= self._enough or (self._free and not self._tasks):
+                break
             self._freed.clear()
-            await self._freed.wait()
+            try:
+                async with asyncio.timeout(GATHER_SECONDS):
+                    await self._freed.wait()
+            except TimeoutError:
+                if self._free and not self._makes_way_for(station):
+                    break
         most = min(self._free, BATCH_ITEMS)
         self._free -= most
         return most
@@ -230,12 +260,22 @@ class Worker:
         if self._free >= self._enough or not self._tasks:
             self._freed.set()
 
-    async def _make_way(self, waited_seconds: float) -> None:
+    async def _make_way(self, station: Station, waited_seconds: float) -> None:
         """An item on its last try after crashes wants a worker that holds nothing: become one, for a while."""
-        if waited_seconds > SUSPECT_SECONDS:
+        if waited_seconds > SUSPECT_SECONDS and not self._makes_way_for(station):
+            self._way_for = station
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN_SECONDS if waited_seconds < SURE_SECONDS else None):
                     await self._drained()
+
+    def _makes_way_for(self, station: Station) -> bool:
+        """Whether this queue has to hold back, because an item of another one is to be alone."""
+        return self._way_for is not None and self._way_for is not station
+
+    def _way_is_free(self, station: Station) -> None:
+        if self._way_for is station:
+            self._way_for = None
+            self._freed.set()
 
     async def _drained(self) -> None:
         while self._tasks:
@@ -264,3 +304,8 @@ class Worker:
             self._free += 1
             if self._free >= self._enough or not self._tasks:
                 self._freed.set()
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    """Not at once: a task that is cancelled before its first step would not even clean up after itself."""
+    asyncio.get_running_loop().call_soon(task.cancel)

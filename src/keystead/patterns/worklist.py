@@ -141,11 +141,14 @@ class WorkList(Generic[T]):
         liveness = Liveness(name, purgatory, mark, workers, self._rules.alive_seconds)
         return Worker(name, self.queue, purgatory, poison, self.dead, liveness, self._rules)
 
-    def adopt(self, on: ScriptRunner, *, now: float) -> Awaitable[Recovered]:
+    def adopt(
+        self, on: ScriptRunner, *, now: float, given_up: ListRef[DeadLetter] | None = None
+    ) -> Awaitable[Recovered]:
         """Return what dead workers hold to the front of the queue, each worker's items in their order.
 
-        A worker is dead when its sign of life has expired. Items that crashed too often become dead letters. One
-        atomic step; any number may try at once. With 5,000 items it ends; more dead workers come with the next call.
+        A worker is dead when its sign of life has expired. Items that crashed too often become dead letters, in another
+        list of the same tag where ``given_up`` says so: for whoever has more to do before a letter is dead. One atomic
+        step; any number may try at once. With 5,000 items it ends; more dead workers come with the next call.
         """
         arguments = self.arguments
         names = (
@@ -153,7 +156,8 @@ class WorkList(Generic[T]):
             *around(self.alive_key, "worker", arguments, on.layout),
         )
         return ADOPT(
-            on, keys=[self.queue, self.workers_key.at(**arguments), self.poison_key.at(**arguments), self.dead],
+            on,
+            keys=[self.queue, self.workers_key.at(**arguments), self.poison_key.at(**arguments), given_up or self.dead],
             args=(*names, *self._rules.of_crashes(now)),
             decode=lambda reply: Recovered(reply[1], reply[2], reply[0]),
         )

@@ -113,18 +113,20 @@ class Worker(Generic[T]):
 
     def take_from(
         self, on: ScriptRunner, queues: Sequence[ListRef[T]], closed: KeyReference, most: int, *, now: float,
-        leftovers_first: bool = True,
+        leftovers_first: bool = True, holds_nothing: bool = True,
     ) -> Awaitable[TakenItems[T]]:
         """As ``take``, from several lists of the same tag in the order given: priorities, or work already sorted.
 
         Nothing is taken while the key ``closed`` exists. An item whose last try this is after crashes comes ``alone``,
         and only to a worker that holds nothing; until then others are served around it, and ``suspects_wait`` is set.
+        Whose purgatory is empty but who holds something elsewhere says so by ``holds_nothing``.
         What is put back, failed or adopted goes to this list's own queue.
         """
         living = self._living()
         taking: Awaitable[TakenItems[T]] = TAKE_FROM(
             on, keys=(self.purgatory, self.poison, living.mark, living.workers, closed, *queues),
-            args=(most, self.name, self._rules.alive_ms, int(leftovers_first)), decode=self._taken,
+            args=(most, self.name, self._rules.alive_ms, int(leftovers_first), int(holds_nothing)),
+            decode=self._taken,
         )
         return taking if isinstance(on, Pipeline) else self._without_spoiled(on, taking, now)
 

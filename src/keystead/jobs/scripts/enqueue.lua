@@ -37,7 +37,7 @@ end
 local status = 'queued'
 if #left > 0 and not failed then
   status = 'waiting'
-  redis.call('HSET', waiting, 'record:' .. uid, record, 'left:' .. uid, #left)
+  redis.call('HSET', waiting, 'record:' .. uid, record, 'left:' .. uid, #left, 'due:' .. uid, due)
   for _, dependents in ipairs(left) do
     redis.call('SADD', dependents, uid)
     redis.call('PEXPIRE', dependents, open_ms)

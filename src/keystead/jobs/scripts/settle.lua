@@ -1,6 +1,6 @@
 #!lua
 -- settle: end a job: take it out of purgatory and do all that follows from its end, or nothing if it is not ours.
--- KEYS[1]  list    purgatory
+-- KEYS[1]  list    purgatory   or what was given up after crashes
 -- KEYS[2]  hash    poison      a job that ended is no suspect any more
 -- KEYS[3]  list    queue       jobs that follow are pushed here
 -- KEYS[4]  list    dead        dead letters, newest right
@@ -9,6 +9,7 @@
 -- KEYS[7]  set     dependents  who waits for this job
 -- KEYS[8]  hash    batch       touched only when it belongs to one
 -- KEYS[9]  string  unique      touched only when it has a unique key
+-- KEYS[10] zset    delayed     jobs that waited for this one, and are to run later still
 -- ARGV[1]  bytes   item        as it lies in purgatory
 -- ARGV[2]  text    uid
 -- ARGV[3]  text    status      succeeded, failed or cancelled
@@ -21,11 +22,12 @@
 -- Returns  1, or 0 when purgatory does not hold it any more
 -- Cost     O(purgatory + dependents)    Repeat: not safe; after a lost reply the job is settled or still ours
 local purgatory, poison, queue, dead, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local job, dependents, batch, unique = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local job, dependents, batch, unique, delayed = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local item, uid, status, letter, follow, keep_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 
 redis.call('LLEN', queue)
 redis.call('LLEN', dead)
+redis.call('ZCARD', delayed)
 if redis.call('LREM', purgatory, 1, item) == 0 then return 0 end
 local mark = redis.sha1hex(item)
 redis.call('HDEL', poison, mark, 'crashed:' .. mark)
@@ -39,8 +41,13 @@ if keep_ms > 0 then
       local left = redis.call('HINCRBY', waiting, 'left:' .. child, -1)
       if status ~= 'succeeded' then redis.call('HSET', waiting, 'failed:' .. child, uid) end
       if left == 0 or status ~= 'succeeded' then
-        redis.call('RPUSH', queue, record)
-        redis.call('HDEL', waiting, 'record:' .. child, 'left:' .. child)
+        local due = redis.call('HGET', waiting, 'due:' .. child) or '0'
+        if tonumber(due) > 0 and status == 'succeeded' then
+          redis.call('ZADD', delayed, due, record)
+        else
+          redis.call('RPUSH', queue, record)
+        end
+        redis.call('HDEL', waiting, 'record:' .. child, 'left:' .. child, 'due:' .. child)
       end
     end
   end

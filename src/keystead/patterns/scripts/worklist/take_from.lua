@@ -10,6 +10,7 @@
 -- ARGV[2]    text    worker
 -- ARGV[3]    int     alive_ms   how long this counts as a sign of life
 -- ARGV[4]    int     leftovers  0..1, 1: what lies in purgatory already is returned first
+-- ARGV[5]    int     idle       0..1, 0: the worker holds something elsewhere
 -- Returns  {how, items}: 0 taken, 1 leftovers, 2 closed, 3 taken while a suspect waits, 4 a suspect, to be alone
 -- Cost     O(most + queues), and O(suspects) while there are any
 -- Repeat: not safe; after a lost reply the items lie in purgatory
@@ -17,6 +18,7 @@
 -- include _suspects
 local purgatory, poison, alive, workers, closed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local most, worker, alive_ms, leftovers = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4] == '1'
+local idle = ARGV[5] == '1'
 
 redis.call('SADD', workers, worker)
 redis.call('SET', alive, '1', 'PX', alive_ms)
@@ -30,7 +32,7 @@ for place = 6, #KEYS do
   local want = most - #items
   if want == 0 or how == 4 then break end
   if marked then
-    local waits, alone = pick(KEYS[place], poison, items, want, held == 0 and #items == 0)
+    local waits, alone = pick(KEYS[place], poison, items, want, idle and held == 0 and #items == 0)
     how = alone and 4 or (waits and 3 or how)
   else
     local found = redis.call('LRANGE', KEYS[place], 0, want - 1)
