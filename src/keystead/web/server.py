@@ -30,16 +30,19 @@ _log = logger("web")
 API_PREFIX = "/api/1"
 AGAIN_SECONDS = 5.0
 
+Work = Callable[[], Awaitable[None]]
+
 
 def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
     sampler = Sampler(running.valkey, running.clock)
     census = Census(running.valkey, running.registry, running.clock)
+    watching: list[Work] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(_keep_going(each)) for each in (sampler.run, census.run)]
+            work = [tasks.create_task(_keep_going(each)) for each in (sampler.run, census.run, *watching)]
             yield
             for task in work:
                 task.cancel()
@@ -72,7 +75,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     else:
         from keystead.web.dashboard import mount
 
-        mount(app, running, sampler, census)
+        watching += mount(app, running, sampler, census)
     return app
 
 
@@ -80,7 +83,7 @@ async def _lead_to_docs() -> Response:
     return RedirectResponse("/docs", 303)
 
 
-async def _keep_going(work: Callable[[], Awaitable[None]]) -> None:
+async def _keep_going(work: Work) -> None:
     """What watches the server in the background must not take the HTTP server down with it."""
     while True:
         try:

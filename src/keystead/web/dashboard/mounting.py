@@ -1,15 +1,25 @@
 """Putting the dashboard onto the assembled server. The only place that registers pages."""
 
-from fastapi import FastAPI
+from collections.abc import Awaitable, Callable
+
+from fastapi import FastAPI, Request
 from nicegui import ui
+from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
+from keystead.edge import Caller
+from keystead.jobs import Inspection
 from keystead.web.census import Census
+from keystead.web.dashboard.job_page import show_job
+from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
 from keystead.web.dashboard.overview import show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
+from keystead.web.job_rates import JobRateSampler
+from keystead.web.jobs_watch import JobsWatch
 from keystead.web.sampler import Sampler
 
+JOBS_SCOPE = "jobs"
 TITLE = "Keystead"
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0f9488" stroke-width="2.1" '
@@ -18,8 +28,13 @@ FAVICON = (
 )
 
 
-def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> None:
-    """Serve the pages under ``/``. There is one dashboard per process: a second mount takes the pages over."""
+def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> list[Callable[[], Awaitable[None]]]:
+    """Serve the pages under ``/``, and give back what must run in the background for them.
+
+    There is one dashboard per process: a second mount takes the pages over.
+    """
+    inspection = Inspection(running.valkey, running.clock)
+    rates, watch = JobRateSampler(inspection), JobsWatch(running.valkey, inspection)
 
     @ui.page("/", title=TITLE)
     def overview() -> None:
@@ -33,7 +48,34 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> N
     async def key(key: str = "") -> None:
         await show_key(running, sampler, key)
 
+    @ui.page("/jobs", title=f"Jobs · {TITLE}")
+    async def jobs(request: Request) -> Response | None:
+        if (refusal := _refusal(request)) is not None:
+            return refusal
+        await show_jobs(running, sampler, watch, rates)
+        return None
+
+    @ui.page("/jobs/{uid:path}", title=f"Job · {TITLE}")
+    async def job(request: Request, uid: str) -> Response | None:
+        if (refusal := _refusal(request)) is not None:
+            return refusal
+        if not uid:
+            return RedirectResponse("/jobs", 303)
+        await show_job(running, sampler, watch, uid)
+        return None
+
     ui.run_with(
         app, title=TITLE, favicon=FAVICON, dark=False, tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )
+    return [rates.run, watch.run, watch.run_groups]
+
+
+def _refusal(request: Request) -> Response | None:
+    """Pages that step in are for those who may. The door lets everyone reach the path where progress is watched."""
+    caller: Caller = request.state.caller
+    if caller.may(JOBS_SCOPE):
+        return None
+    if not caller.known:
+        return RedirectResponse("/login", 303)
+    return Response("this credential does not reach here\n", 403, media_type="text/plain")

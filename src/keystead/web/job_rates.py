@@ -1,0 +1,74 @@
+"""How many jobs end each second, and how: one small look per second, shared by everyone who watches."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Unavailable
+from keystead.jobs import Inspection
+from keystead.jobs.inspection_views import Totals
+
+EVERY_SECONDS = 1.0
+KEPT_SAMPLES = 600
+ANSWER_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobRates:
+    """Jobs per second over the second before ``at``."""
+
+    done: float
+    failed: float
+    retried: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobRateSample:
+    """``rates`` is None while the server was away, or had just come back."""
+
+    at: float
+    rates: JobRates | None
+
+
+class JobRateSampler:
+    """Samples while ``run`` runs. ``samples`` are the last ten minutes, oldest first."""
+
+    def __init__(self, inspection: Inspection) -> None:
+        self._inspection = inspection
+        self._last: tuple[float, Totals] | None = None
+        self.samples: deque[JobRateSample] = deque(maxlen=KEPT_SAMPLES)
+
+    @property
+    def newest(self) -> JobRates | None:
+        return self.samples[-1].rates if self.samples else None
+
+    async def run(self) -> None:
+        """Sample until cancelled, on an even beat."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await self.sample()
+            due = max(due + EVERY_SECONDS, loop.time())
+            await asyncio.sleep(due - loop.time())
+
+    async def sample(self) -> None:
+        """Look once. Never raises for a server that is away, or holds something else where the totals should be."""
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                totals = await self._inspection.totals()
+        except (Unavailable, TimeoutError, ErrorReply):
+            self._last = None
+            self.samples.append(JobRateSample(self._inspection.now(), None))
+            return
+        now, rates = asyncio.get_running_loop().time(), None
+        if self._last is not None and now > self._last[0]:
+            rates = _rates(self._last[1], totals, now - self._last[0])
+        self._last = now, totals
+        self.samples.append(JobRateSample(self._inspection.now(), rates))
+
+
+def _rates(before: Totals, after: Totals, seconds: float) -> JobRates | None:
+    """None when the totals went back: someone emptied the server."""
+    grown = after.done - before.done, after.failed - before.failed, after.retried - before.retried
+    return None if min(grown) < 0 else JobRates(*(count / seconds for count in grown))

@@ -1,0 +1,56 @@
+"""What runs by the clock."""
+
+import time
+
+import pytest
+from playwright.async_api import expect
+
+from keystead.jobs import Scheduler, SchedulerOverview
+from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.web.dashboard.jobs_times import recurring_row, task_rows, tasks_state
+from keystead.web.jobs_watch import RecurringTimes
+
+from ..jobs_at_hand import greet, jobs_on
+
+
+def tasks(**facts):
+    return SchedulerOverview(**{"scheduled": 3, "ready": 0, "processing": 1, "dead": 0, "next_at": 1060.0,
+                                "leader": "here:1:7", "paused": False, **facts})
+
+
+def test_entry_tells_next_and_last_run():
+    row = recurring_row(RecurringTimes("17", "shop.greet", 1060.0, 940.0), 1000)
+    assert "shop.greet" in row.cells[0] and "in 1 min" in row.cells[1] and "1 min ago" in row.cells[2]
+
+
+def test_entry_without_a_name_says_what_it_is():
+    row = recurring_row(RecurringTimes("<17>", "", None, None), 1000)
+    assert "entry &lt;17&gt;" in row.cells[0] and "as soon as a run is seen" in row.cells[0]
+
+
+def test_scheduler_at_a_glance():
+    rows = {row.key: row.cells[1] for row in task_rows(tasks(), 1000)}
+    assert rows["Next one"] == "in 1 min" and ">3<" in rows["Scheduled"]
+    assert ">here:1<" in rows["Leader"] and "epoch 7" in rows["Leader"]
+    assert "due tasks wait" in {row.key: row.cells[1] for row in task_rows(tasks(leader=""), 1000)}["Leader"]
+
+
+def test_state_of_the_scheduler():
+    assert "good" in tasks_state(tasks()) and "nobody leads" in tasks_state(tasks(leader=""))
+    assert "paused" in tasks_state(tasks(paused=True))
+
+
+@pytest.mark.browser
+async def test_both_say_how_to_begin_and_then_what_there_is(page, store):
+    await jobs_on(store).enqueue(greet, name="Ada")
+    await page.goto("/jobs")
+    recurring = page.get_by_role("region", name="Recurring jobs")
+    scheduled = page.get_by_role("region", name="Scheduled tasks")
+    await expect(recurring).to_contain_text("RecurringList([")
+    await expect(scheduled).to_contain_text("Scheduler(valkey).schedule(")
+    await RECURRING.at().add(store, "17", time.time() + 7200)
+    await RECURRING_LAST.at().set(store, "17", int(time.time()) - 7200)
+    await Scheduler(store).schedule("shop.greet", {"name": "Ada"}, delay_seconds=7200)
+    await expect(recurring.locator("tbody tr")).to_contain_text("in 1 h 59 min")
+    await expect(recurring.locator("tbody tr")).to_contain_text("2 h ago")
+    await expect(scheduled.locator("tr", has_text="Next one")).to_contain_text("in 1 h 59 min")

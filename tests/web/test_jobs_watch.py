@@ -1,0 +1,131 @@
+"""What is read once for all viewers."""
+
+import asyncio
+
+import pytest
+
+from keystead.clock import SystemClock
+from keystead.jobs import Inspection, Scheduler
+from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.web import jobs_watch as jobs_watch_module
+from keystead.web.jobs_watch import SHOWN_JOBS, JobsWatch
+
+from .jobs_at_hand import bury, greet, hold, jobs_on
+
+
+@pytest.fixture
+def watch(valkey):
+    return JobsWatch(valkey, Inspection(valkey, SystemClock()))
+
+
+async def test_server_that_never_saw_a_job_is_bare(watch):
+    await watch.read()
+    assert watch.look.is_bare and watch.problem is None and not watch.is_stale()
+
+
+@pytest.mark.parametrize("fill", [
+    lambda valkey: jobs_on(valkey).enqueue(greet, name="Ada"),
+    lambda valkey: jobs_on(valkey).options(delay_seconds=600).enqueue(greet, name="Ada"),
+    lambda valkey: jobs_on(valkey).options(queue="mail", delay_seconds=600).enqueue(greet, name="Ada"),
+    lambda valkey: Scheduler(valkey).schedule("shop.greet", {"name": "Ada"}, delay_seconds=600),
+    lambda valkey: valkey.zadd("rjobs", {"17": 1.0}),
+    lambda valkey: valkey.hset("jobs:totals", "done", 1),
+])
+async def test_anything_at_all_ends_that(watch, valkey, fill):
+    await fill(valkey)
+    await watch.read()
+    assert not watch.look.is_bare
+
+
+async def test_first_jobs_of_each_place_over_all_queues(watch, valkey):
+    jobs = jobs_on(valkey)
+    for number in range(SHOWN_JOBS):
+        await jobs.enqueue(greet, name=str(number))
+    for number in range(3):
+        await jobs.options(queue="mail").enqueue(greet, name=f"mail {number}")
+    await hold(valkey, 1, queue="mail")
+    await watch.read()
+    queued, running = watch.look.listed["queued"], watch.look.listed["running"]
+    assert queued.total == SHOWN_JOBS + 2 and len(queued.jobs) == SHOWN_JOBS
+    assert [(job.queue, job.record.kwargs, job.worker) for job in running.jobs] == [
+        ("mail", {"name": "mail 0"}, "holder")
+    ]
+
+
+async def test_failed_ones_are_grouped_over_all_queues_largest_first(watch, valkey):
+    jobs = jobs_on(valkey)
+    for _ in range(3):
+        await jobs.enqueue(greet, name="Ada")
+    await jobs.options(queue="mail").enqueue(greet, name="Ada")
+    await bury(valkey, "ValueError: no", queue="mail")
+    await bury(valkey, "KeyError: 17", most=2)
+    await bury(valkey, "ValueError: no")
+    await watch.refresh()
+    assert [(group.queue, group.error, group.count) for group in watch.groups] == [
+        ("hot", "KeyError: …", 2), ("hot", "ValueError: no", 1), ("mail", "ValueError: no", 1)
+    ]
+
+
+async def test_recurring_jobs_have_times_and_a_name_once_a_run_was_seen(watch, valkey):
+    await RECURRING.at().add(valkey, "17", 2000.0)
+    await RECURRING.at().add(valkey, "18", 1000.0)
+    await RECURRING_LAST.at().set(valkey, "17", 900)
+    await watch.read()
+    assert [(one.hash, one.name, one.next_at, one.last_at) for one in watch.look.recurring] == [
+        ("18", "", 1000.0, None), ("17", "", 2000.0, 900)
+    ]
+    await valkey.rpush("jobs:hot", '{"name": "shop.greet", "kwargs": {}, "queued_at": 1, "uid": "rjob_17_900"}')
+    await watch.read()
+    assert [one.name for one in watch.look.recurring] == ["", "shop.greet"]
+
+
+async def test_foreign_key_under_a_name_of_ours_is_told_and_hides_nothing_known(watch, valkey):
+    await watch.read()
+    before = watch.look
+    await valkey.set("jobs:hot", "of another program")
+    await watch.read()
+    assert "WRONGTYPE" in watch.problem and watch.look is before
+    await valkey.delete("jobs:hot")
+    await watch.read()
+    assert watch.problem is None and watch.look is not before
+
+
+async def test_nothing_is_read_while_nobody_looks(watch, monkeypatch):
+    monkeypatch.setattr(jobs_watch_module, "WANTED_SECONDS", 0.05)
+    looks = 0
+    read = watch.read
+
+    async def counted():
+        nonlocal looks
+        looks += 1
+        await read()
+
+    monkeypatch.setattr(watch, "read", counted)
+    monkeypatch.setattr(jobs_watch_module, "EVERY_SECONDS", 0.01)
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(watch.run())
+        await asyncio.sleep(0.3)
+        assert looks == 0
+        async with asyncio.timeout(60):
+            while not looks:
+                watch.want()
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(1)
+        seen = looks
+        await asyncio.sleep(1)
+        assert looks == seen
+        running.cancel()
+
+
+async def test_groups_follow_by_themselves(watch, valkey):
+    await jobs_on(valkey).enqueue(greet, name="Ada")
+    await bury(valkey, "KeyError: 17")
+    async with asyncio.TaskGroup() as tasks:
+        work = [tasks.create_task(watch.run()), tasks.create_task(watch.run_groups())]
+        async with asyncio.timeout(60):
+            while not watch.groups:
+                watch.want()
+                await asyncio.sleep(0.05)
+        for task in work:
+            task.cancel()
+    assert watch.groups[0].count == 1
