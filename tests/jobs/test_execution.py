@@ -1,6 +1,7 @@
 """Running one job."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -59,3 +60,14 @@ def test_an_error_that_is_no_text_is_told_all_the_same() -> None:
 
     assert told(Mute()) == "Mute (it cannot be shown as text)"
     assert told(ValueError("no file \udc80")) == "ValueError: no file ?"
+
+
+async def test_the_time_of_a_job_begins_with_its_thread() -> None:
+    """One thread, kept busy for longer than the second one may take."""
+    execution, gate = Execution(1), threading.Event()
+    first = asyncio.create_task(execution.run(Job(gate.wait, name="t.first"), context(), 0))
+    second = asyncio.create_task(execution.run(Job(lambda: "done", name="t.second"), context(), 1.0))
+    await asyncio.sleep(1.5)
+    gate.set()
+    assert await first is True and await second == "done"
+    execution.close()

@@ -210,3 +210,18 @@ async def test_at_most_once_does_not_run_what_another_took_over(server: Valkey) 
     await room.runner.run(room.station, item)
     assert ran == []
     room.execution.close()
+
+
+async def test_at_most_once_still_ends_what_hangs_on_a_job(server: Valkey) -> None:
+    """Its state, its unique key and its batch; only it is never run again."""
+    room = Room(server, at_most_once=True)
+    jobs = Jobs(server)
+    kept = await jobs.options(keep_seconds=60, unique="x").enqueue("t.good")
+    batch = await jobs.enqueue_batch([("t.bad", {}), ("t.good", {})], then=JobRef("t.good"))
+    for item in (await room.station.take(3)).items:
+        await room.runner.run(room.station, item)
+    state, progress = await kept.state(), await batch.progress()
+    assert state is not None and state.status == "succeeded" and await room.queue.unique("x").get(server) is None
+    assert (progress.left, progress.failed) == (0, 1) and await room.queue.work.length(server) == 1
+    assert await room.dead() == [] and await room.station.hands.held(server) == 0
+    room.execution.close()

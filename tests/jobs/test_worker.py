@@ -536,6 +536,9 @@ async def test_room_beside_long_jobs_is_used(server: Valkey, book: JobBook, log:
 
 async def test_a_job_called_off_before_its_first_step_frees_its_place(server: Valkey, book: JobBook, log: Log) -> None:
     class Hasty(Worker):
+        def called_off(self, uids):
+            """It hears of it in the worst moment only."""
+
         def _start(self, station, item, jobs):
             super()._start(station, item, jobs)
             self.cancel(item.value.uid)

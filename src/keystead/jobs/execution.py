@@ -27,11 +27,18 @@ class Execution:
 
     def __init__(self, threads: int, middleware: Sequence[Middleware] = ()) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="keystead-job")
+        self._free_threads = asyncio.Semaphore(threads)
         self.has_middleware = bool(middleware)
         self._middleware = tuple(middleware)
 
     async def run(self, job: Job[..., Any], context: RunningJob, timeout_seconds: float) -> Any:
         """What the job returns. Raises what it raises, ``TooLong`` after its time, ``GiveUp`` for wrong arguments."""
+        if job.is_async:
+            return await self._run(job, context, timeout_seconds)
+        async with self._free_threads:  # to wait for a thread is no part of its time
+            return await self._run(job, context, timeout_seconds)
+
+    async def _run(self, job: Job[..., Any], context: RunningJob, timeout_seconds: float) -> Any:
         innermost: Call = partial(self._call, job)
         call: Call = reduce(_inside, reversed(self._middleware), innermost)
         running.set(context)

@@ -14,13 +14,14 @@ from keystead.errors import Unavailable
 from keystead.jobs.book import Job, JobBook, Rate
 from keystead.jobs.context import RunningJob, running
 from keystead.jobs.done import say_done
+from keystead.jobs.endings import NO_OPTIONS, Ending
 from keystead.jobs.execution import Execution, told
 from keystead.jobs.models import JobOptions, JobRecord
 from keystead.jobs.progress import telling
 from keystead.jobs.rates import reserve_start
 from keystead.jobs.records import MOST_BYTES
 from keystead.jobs.retry import GiveUp, RetryLater
-from keystead.jobs.station import NO_OPTIONS, PAUSE_SECONDS, Ending, Station
+from keystead.jobs.station import PAUSE_SECONDS, Station
 from keystead.jobs.upkeep import Tally
 from keystead.patterns.worklist_items import Item
 from keystead.telemetry import logger
@@ -151,7 +152,7 @@ class Runner:
             return await self._run_once(station, item, job, context)
         try:
             result = await self._told_of(context, job, options)
-            text = msgspec.json.encode(result).decode() if options.keep_seconds and result is not None else ""
+            text = _result(result, options)
         except BaseException as error:
             await self._failed(station, item, job, error)
         else:
@@ -180,15 +181,20 @@ class Runner:
     async def _run_once(
         self, station: Station, item: Item[JobRecord], job: Job[..., Any], context: RunningJob
     ) -> None:
-        """At most once: forgotten before it runs, so that nothing can run it again, and nothing follows from it."""
+        """At most once: forgotten before it runs, so that nothing can run it again; it is no dead letter either."""
         if not await station.forget(item):
             return
+        options = item.value.options or NO_OPTIONS
         try:
-            await self._execution.run(job, context, job.timeout_seconds)
+            result = await self._told_of(context, job, options)
+            ending = Ending("succeeded", result=_result(result, options), follow=options.on_success)
             self.tally.done += 1
         except Exception as error:
+            ending = Ending("failed", error=told(error), follow=options.on_failure)
             self.tally.failed += 1
             _log.error("job failed", job=job.name, uid=item.value.uid, error=told(error), exc_info=error)
+        if item.value.options is not None:
+            await station.settle_forgotten(item.value, ending)
 
     # -- what becomes of it -----------------------------------------------------------------------------------------
 
@@ -237,6 +243,11 @@ class Runner:
             # Whoever waits also looks at the state, so a message that is lost costs a second at most.
             with contextlib.suppress(Unavailable):
                 await say_done(self._valkey, told_as)
+
+
+def _result(result: object, options: JobOptions) -> str:
+    """What is kept of a result: JSON text."""
+    return msgspec.json.encode(result).decode() if options.keep_seconds and result is not None else ""
 
 
 def _is_worth(job: Job[..., Any], error: BaseException) -> bool:

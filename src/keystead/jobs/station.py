@@ -1,23 +1,22 @@
 """One queue of one worker: taking jobs into its purgatory, and settling what became of them."""
 
 import asyncio
+import contextlib
 import hashlib
 import math
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
-
-import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Script, Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError, Invalid, ReplyLost, Unavailable
-from keystead.jobs.callbacks import callback_record, check_callback
+from keystead.jobs.callbacks import check_callback
+from keystead.jobs.endings import NO_OPTIONS, Ending
 from keystead.jobs.keys import DONE, OPEN_SECONDS, PROGRESS_EVENTS, Queue
-from keystead.jobs.models import JobOptions, JobRecord, JobRef
+from keystead.jobs.models import JobRecord
 from keystead.jobs.records import changed, new_uid
 from keystead.keys import KeyReference, ListRef, Undecodable
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, Item, TakenItems
@@ -31,7 +30,6 @@ PAUSE_SECONDS = 0.5
 LATE_SECONDS = 2.0  # by then the server has noticed that a connection is gone, and delivers nothing more over it
 GIVE_BACK_SECONDS = 5.0
 MOST_ACKNOWLEDGED = 500
-NO_OPTIONS = JobOptions()
 
 T = TypeVar("T")
 
@@ -39,17 +37,6 @@ counts.describe("jobs_lost_leases", "jobs that ended here after another worker h
 
 _log = logger("jobs")
 _letters = DeadLetterCodec()
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a job ended: ``status`` is succeeded, failed or cancelled; a failed one has an ``error``."""
-
-    status: str
-    error: str = ""
-    result: str = ""
-    attempts: int = 1
-    follow: JobRef | None = None
 
 
 class Station:
@@ -246,7 +233,8 @@ class Station:
         letter = b""
         if ending.status == "failed":
             letter = _letters.encode(DeadLetter(item.raw, ending.error, self._clock.now(), ending.attempts))
-        ours = await self._settle(self.hands.purgatory, item.raw, item.value, ending, letter)
+        ask = self._settling(self.hands.purgatory, item.raw, item.value, ending, letter)
+        ours = await self._surely(ask, item.value)
         if not ours:
             counts.add("jobs_lost_leases")
         return ours
@@ -264,23 +252,26 @@ class Station:
                 record = _unread(letter.raw).value
             follow = (record.options or NO_OPTIONS).on_failure
             ending = Ending("failed", error=letter.error, attempts=letter.attempts, follow=follow)
-            await self._settle(given_up, raw, record, ending, raw)
+            await self._surely(self._settling(given_up, raw, record, ending, raw))
 
-    async def _settle(
+    async def settle_forgotten(self, record: JobRecord, ending: Ending) -> None:
+        """Do what follows from the end of a job that was forgotten before it ran. Asked once: it follows once or not
+        at all."""
+        with contextlib.suppress(Unavailable):
+            await self._settling(self.hands.purgatory, b"", record, ending, b"")()
+
+    def _settling(
         self, place: KeyReference, raw: bytes, record: JobRecord, ending: Ending, letter: bytes
-    ) -> bool:
+    ) -> Callable[[], Awaitable[bool]]:
         queue, now, options = self.queue, self._clock.now(), record.options or NO_OPTIONS
-        keep_seconds = min(options.keep_seconds, OPEN_SECONDS)
-        state = {"name": record.name, "queued_at": repr(record.queued_at), "status": ending.status,
-                 "finished_at": repr(now), "attempts": str(ending.attempts), "error": ending.error,
-                 "result": ending.result, "worker": self.hands.name}
         arguments = (
-            raw, record.uid, ending.status, letter, _callback(record, ending, now), math.ceil(keep_seconds * 1000),
-            msgspec.json.encode(state), int(bool(options.batch)), int(bool(options.unique)),
+            raw, record.uid, ending.status, letter, ending.callback(record, now),
+            math.ceil(min(options.keep_seconds, OPEN_SECONDS) * 1000), ending.state(record, self.hands.name, now),
+            int(bool(options.batch)), int(bool(options.unique)),
         )
         keys = (place, self.hands.poison, queue.work.queue, queue.work.dead, queue.waiting, *self._own_keys(record),
                 queue.delayed)
-        return await self._surely(lambda: SETTLE(self._valkey, keys=keys, args=arguments, decode=bool), record)
+        return lambda: SETTLE(self._valkey, keys=keys, args=arguments, decode=bool)
 
     async def put_off(self, item: Item[JobRecord], due: float, error: str = "", *, slot: float = 0.0) -> bool:
         """Let a job run later: after a failed try, whose ``error`` is counted, or at a reserved start."""
@@ -354,19 +345,6 @@ class Station:
                 if not _refuses_writes(error):
                     raise
             await asyncio.sleep(PAUSE_SECONDS)
-
-
-def _callback(record: JobRecord, ending: Ending, now: float) -> bytes:
-    """The job that follows; none: empty. Where the result is too large to travel, it goes without."""
-    if ending.follow is None:
-        return b""
-    outcome = {"uid": record.uid, "name": record.name, "status": ending.status, "attempts": ending.attempts,
-               "error": ending.error, "result": ending.result}
-    try:
-        follow = callback_record(ending.follow, outcome, queued_at=now, uid=new_uid())
-    except Invalid:
-        follow = callback_record(ending.follow, {**outcome, "result": ""}, queued_at=now, uid=new_uid())
-    return msgspec.json.encode(follow)
 
 
 def _refuses_writes(error: ErrorReply) -> bool:

@@ -37,7 +37,8 @@ end
 local status = 'queued'
 if #left > 0 and not failed then
   status = 'waiting'
-  redis.call('HSET', waiting, 'record:' .. uid, record, 'left:' .. uid, #left, 'due:' .. uid, due)
+  redis.call('HSET', waiting, 'record:' .. uid, record, 'left:' .. uid, #left)
+  if tonumber(due) > 0 then redis.call('HSET', waiting, 'due:' .. uid, due) end
   for _, dependents in ipairs(left) do
     redis.call('SADD', dependents, uid)
     redis.call('PEXPIRE', dependents, open_ms)

@@ -10,7 +10,7 @@
 -- KEYS[8]  hash    batch       touched only when it belongs to one
 -- KEYS[9]  string  unique      touched only when it has a unique key
 -- KEYS[10] zset    delayed     jobs that waited for this one, and are to run later still
--- ARGV[1]  bytes   item        as it lies in purgatory
+-- ARGV[1]  bytes   item        as it lies in purgatory; empty: it was taken out before it ran
 -- ARGV[2]  text    uid
 -- ARGV[3]  text    status      succeeded, failed or cancelled
 -- ARGV[4]  bytes   letter      dead letter of a failed job; empty: none
@@ -28,7 +28,7 @@ local item, uid, status, letter, follow, keep_ms = ARGV[1], ARGV[2], ARGV[3], AR
 redis.call('LLEN', queue)
 redis.call('LLEN', dead)
 redis.call('ZCARD', delayed)
-if redis.call('LREM', purgatory, 1, item) == 0 then return 0 end
+if item ~= '' and redis.call('LREM', purgatory, 1, item) == 0 then return 0 end
 local mark = redis.sha1hex(item)
 redis.call('HDEL', poison, mark, 'crashed:' .. mark)
 if letter ~= '' then redis.call('RPUSH', dead, letter) end
