@@ -51,6 +51,7 @@ async def test_queued_job_is_called_off(page, store):
     await expect(page.locator(".ks-facts")).to_contain_text("mail")
     await page.get_by_role("button", name="Cancel", exact=True).click()
     await page.get_by_role("button", name="Cancel the job").click()
+    await expect(page.locator(".ks-told")).to_have_text(f"{handle.uid} is called off.")
     async with working(store, "mail"):
         assert (await handle.wait(60)).status == "cancelled"
     await expect(page.locator("[data-state]")).to_have_text("cancelled")

@@ -1,5 +1,6 @@
 """Jobs at a glance."""
 
+import asyncio
 import re
 
 import pytest
@@ -64,10 +65,22 @@ async def test_rates_move_when_jobs_end(page, store):
     await page.goto("/jobs")
     await expect(page.locator(".ks-chart canvas")).to_be_visible()
     rates = page.locator("[data-rates]")
-    await jobs.enqueue_many(greet, [{"name": "Ada"}] * 2000)
-    async with working(store):
-        await expect(rates.locator(".done b")).to_have_text(re.compile(r"[1-9]"))
-        await expect(page.get_by_label("Done", exact=True).locator(".value")).to_have_text("2,001")
+    queued, seen = 1, asyncio.Event()
+
+    async def feed():
+        nonlocal queued
+        while not seen.is_set():
+            await jobs.enqueue_many(greet, [{"name": "Ada"}] * 50)
+            queued += 50
+            await asyncio.sleep(0.1)
+
+    async with working(store), asyncio.TaskGroup() as tasks:
+        tasks.create_task(feed())
+        try:
+            await expect(rates.locator(".done b")).to_have_text(re.compile(r"[1-9]"))
+        finally:
+            seen.set()
+    await expect(page.get_by_label("Done", exact=True).locator(".value")).to_have_text(f"{queued:,}")
     await expect(rates.locator(".done b")).to_have_text("0")
 
 

@@ -6,7 +6,14 @@ from playwright.async_api import expect
 from keystead.jobs.inspection_views import QueueView, WorkerView
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import WorkerState
-from keystead.web.dashboard.jobs_queues import queue_row, worker_row, workers_heading
+from keystead.web.dashboard.jobs_queues import (
+    SHOWN_QUEUES,
+    queue_row,
+    shown_queues,
+    shown_workers,
+    worker_row,
+    workers_heading,
+)
 
 from ..jobs_at_hand import greet, jobs_on, working
 
@@ -24,6 +31,13 @@ def test_queue_tells_its_counts_and_offers_what_can_be_done():
     assert "paused" in paused.cells[0] and paused.actions[0].name == "resume"
 
 
+def test_of_very_many_queues_those_with_something_in_them_are_shown():
+    queues = [QueueView(str(n), int(n == SHOWN_QUEUES + 5), 0, 0, 0, 0, False, 0) for n in range(SHOWN_QUEUES + 10)]
+    shown = shown_queues(queues)
+    assert len(shown) == SHOWN_QUEUES and shown[0].queued == 1 and shown[1].name == "0"
+    assert shown_queues(queues[:3]) == queues[:3]
+
+
 def test_worker_tells_where_it_is_and_how_it_does():
     row = worker_row(worker(), 1000)
     assert "host&lt;1&gt;" in row.cells[0] and "pid 4711" in row.cells[0] and "alive" in row.cells[0]
@@ -35,6 +49,12 @@ def test_silent_worker_runs_nothing_and_says_since_when():
     row = worker_row(worker(alive=False), 1000)
     assert "last seen 10 s ago" in row.cells[0] and row.cells[3].startswith("0<") and row.tone == "faded"
     assert "host-4711" in worker_row(worker(alive=False, told=False), 1000).cells[0]
+
+
+def test_workers_keep_their_places():
+    early, late = (WorkerView(name, True, seen_at, None) for name, seen_at in (("b", 999.0), ("a", 998.0)))
+    gone = WorkerView("0", False, 990.0, None)
+    assert [one.name for one in shown_workers([early, late, gone])] == ["a", "b", "0"]
 
 
 def test_heading_counts_those_that_are_there():

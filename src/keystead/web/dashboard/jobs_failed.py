@@ -33,11 +33,13 @@ def failed_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
             step_in.tell("These jobs are not there any more.", bad=True)
         elif action == "retry":
             await step_in.tried(_retry(watch, group))
+            look()
         elif await step_in.confirmed(
             f"Drop {plural(group.count, 'failed job')}?", f"They are forgotten for good, with their arguments: {error}",
             f"Drop {plural(group.count, 'job')}",
         ):
             await step_in.tried(_drop(watch, group))
+            look()
 
     with ui.element("section").classes("ks-card").props('aria-label="Failed jobs"'):
         with ui.element("div").classes("ks-card-head"):

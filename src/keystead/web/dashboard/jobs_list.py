@@ -1,6 +1,7 @@
 """Jobs that have not ended, by where they lie; each can be opened and called off."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import Final
 
@@ -15,13 +16,14 @@ from keystead.web.jobs_watch import LISTED, JobsWatch
 
 Look = Callable[[], None]
 
-COLUMNS: Final = (Column("Job"), Column("Queue", "mid"), Column("Where", "wide"), Column("Age", "num"))
+COLUMNS: Final = (Column("Job"), Column("Queue", "mid"), Column("", "wide"), Column("Age", "num"))
 SAYS: Final[dict[Place, str]] = {
     "running": "Held by a worker now.",
     "queued": "Ready to run; taken in this order.",
     "delayed": "To run later, or to be tried again.",
     "waiting": "Waiting for other jobs to end first.",
 }
+WHERE: Final[dict[Place, str]] = {"running": "Worker", "delayed": "Due", "queued": "", "waiting": ""}
 EMPTY: Final[dict[Place, str]] = {
     "running": "No job is running at this moment. Short ones come and go between two looks; the chart counts them all.",
     "queued": "Nothing waits for a worker.",
@@ -37,6 +39,7 @@ def jobs_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
 
     async def act(key: str, _: str) -> None:
         await call_off(watch, step_in, key.partition(" ")[2])
+        look()
 
     with ui.element("section").classes("ks-card").props('aria-label="Jobs"'):
         with ui.element("div").classes("ks-card-head"):
@@ -53,8 +56,6 @@ def jobs_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
             return
         for place, tab in tabs.items():
             tab.set_content(f"{place.capitalize()} <b>{shown_count(watch.look.listed[place].total)}</b>")
-            tab.props["aria-pressed"] = "true" if place == chosen else "false"
-            tab.update()
         page = watch.look.listed[chosen]
         says.set_content(f"{SAYS[chosen]}{first_of(page)}")
         table.show([job_row(job, watch.look.at) for job in page.jobs], empty=EMPTY[chosen])
@@ -62,11 +63,15 @@ def jobs_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
     def choose(place: Place) -> None:
         nonlocal chosen
         chosen = place
+        for each, tab in tabs.items():
+            tab.props(f"aria-pressed={'true' if each == chosen else 'false'}")
         table.show([])
+        table.head(2, WHERE[chosen])
         look()
 
     for place, tab in tabs.items():
-        tab.on("click", lambda place=place: choose(place))
+        tab.on("click", partial(choose, place))
+    choose(chosen)
     return look
 
 

@@ -17,6 +17,7 @@ Look = Callable[[], None]
 PAUSE = Action("pause", "Pause")
 RESUME = Action("resume", "Resume", "accent")
 SHOWN_WORKERS = 50
+SHOWN_QUEUES = 50
 
 QUEUE_COLUMNS = (
     Column("Queue"), Column("Queued", "num"), Column("Running", "num"), Column("Delayed", "num mid"),
@@ -34,21 +35,36 @@ def queues_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
     async def act(queue: str, action: str) -> None:
         if action == "resume":
             await step_in.tried(_resume(watch, queue))
+            look()
         elif await step_in.confirmed(
             f"Pause the queue {queue}?", "Jobs that run go on to their end. No worker takes another one of this queue, "
             "and what is enqueued meanwhile waits, until you resume it.", "Pause",
         ):
             await step_in.tried(_pause(watch, queue))
+            look()
 
     with ui.element("section").classes("ks-card").props('aria-label="Queues"'):
-        ui.html('<div class="ks-card-head"><h2>Queues</h2></div>', sanitize=False)
+        with ui.element("div").classes("ks-card-head"):
+            ui.html("Queues", sanitize=True, tag="h2")
+            says = ui.html("", sanitize=True).classes("quiet")
         table = LiveTable(QUEUE_COLUMNS, act=act, classes="ks-counts")
 
     def look() -> None:
         if watch.look is not None:
-            table.show([queue_row(queue) for queue in watch.look.snapshot.queues])
+            queues = watch.look.snapshot.queues
+            says.set_content(f"{SHOWN_QUEUES} of {shown_count(len(queues))}" if len(queues) > SHOWN_QUEUES else "")
+            table.show([queue_row(queue) for queue in shown_queues(queues)])
 
     return look
+
+
+def shown_queues(queues: Sequence[QueueView]) -> list[QueueView]:
+    """All of them in their order; of very many, those where something lies."""
+    if len(queues) <= SHOWN_QUEUES:
+        return list(queues)
+    return sorted(queues, key=lambda queue: not (queue.queued or queue.running or queue.dead or queue.paused))[
+        :SHOWN_QUEUES
+    ]
 
 
 def queue_row(queue: QueueView) -> Row:
@@ -87,8 +103,7 @@ def workers_card(watch: JobsWatch) -> Look:
             return
         workers = watch.look.snapshot.workers
         says.set_content(workers_heading(workers))
-        shown = sorted(workers, key=lambda worker: not worker.alive)[:SHOWN_WORKERS]
-        table.show([worker_row(worker, watch.look.at) for worker in shown], empty=NO_WORKER)
+        table.show([worker_row(worker, watch.look.at) for worker in shown_workers(workers)], empty=NO_WORKER)
 
     return look
 
@@ -106,6 +121,11 @@ def workers_heading(workers: Sequence[WorkerView]) -> str:
     slots = sum(worker.state.concurrency for worker in alive if worker.state is not None)
     silent = len(workers) - len(alive)
     return f"{plural(len(alive), 'worker')}, {plural(slots, 'job')} at once" + (f", {silent} silent" if silent else "")
+
+
+def shown_workers(workers: Sequence[WorkerView]) -> list[WorkerView]:
+    """Those that are there first, each at a place that does not depend on who gave the last sign of life."""
+    return sorted(workers, key=lambda worker: (not worker.alive, worker.name))[:SHOWN_WORKERS]
 
 
 def worker_row(worker: WorkerView, now: float) -> Row:

@@ -46,12 +46,16 @@ class LiveTable:
         self._rows: dict[str, _ShownRow] = {}
         with ui.element("table").classes(f"ks-table {classes}") as self._table:
             with ui.element("thead"), ui.element("tr"):
-                for column in columns:
-                    ui.html(column.title, sanitize=True, tag="th").classes(column.classes)
+                self._heads = [ui.html(column.title, sanitize=True, tag="th").classes(column.classes)
+                               for column in columns]
                 if act is not None:
                     ui.html("", sanitize=True, tag="th").classes("acts").props('aria-label="Actions"')
             self._body = ui.element("tbody")
         self._empty = ui.html("", sanitize=False).classes("ks-empty hidden")
+
+    def head(self, column: int, title: str) -> None:
+        """Give a column another title."""
+        self._heads[column].set_content(title)
 
     def show(self, rows: Sequence[Row], *, empty: str = "") -> None:
         """These rows in this order; with none of them ``empty``, as HTML."""
