@@ -156,7 +156,8 @@ class JobsWatch:
             total += count
             if count and len(jobs) < SHOWN_JOBS:
                 jobs += (await self.inspection.jobs(place, queue.name, most=SHOWN_JOBS - len(jobs))).jobs
-        return JobPage(jobs, 0, max(total, len(jobs)))
+        # Jobs move on between two readings; where all are listed, their number is that of the list.
+        return JobPage(jobs, 0, max(total, len(jobs)) if len(jobs) >= SHOWN_JOBS else len(jobs))
 
     async def _recurring(self) -> list[RecurringTimes]:
         scores = await RECURRING.at().range(self.valkey, 0, SHOWN_RECURRING - 1)
