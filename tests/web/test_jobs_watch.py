@@ -90,6 +90,19 @@ async def test_foreign_key_under_a_name_of_ours_is_told_and_hides_nothing_known(
     assert watch.problem is None and watch.look is not before
 
 
+async def test_cluster_is_read_as_well(cluster):
+    watch = JobsWatch(cluster, Inspection(cluster, SystemClock()))
+    jobs = jobs_on(cluster)
+    for queue in ("", "mail"):
+        await jobs.options(queue=queue).enqueue(greet, name="Ada")
+        await bury(cluster, "KeyError: 17", queue=queue)
+    await jobs.enqueue(greet, name="Bob")
+    await Scheduler(cluster).schedule("shop.greet", {"name": "Ada"}, delay_seconds=600)
+    await watch.refresh()
+    assert watch.problem is None and [group.queue for group in watch.groups] == ["hot", "mail"]
+    assert watch.look.listed["queued"].total == 1 and watch.look.tasks.scheduled == 1
+
+
 async def test_nothing_is_read_while_nobody_looks(watch, monkeypatch):
     monkeypatch.setattr(jobs_watch_module, "WANTED_SECONDS", 0.05)
     looks = 0

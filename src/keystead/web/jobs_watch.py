@@ -14,6 +14,8 @@ from keystead.jobs.keys import RECURRING, RECURRING_LAST
 EVERY_SECONDS = 1.0
 # So long after the last viewer looked, nothing is read any more.
 WANTED_SECONDS = 5.0
+ANSWER_SECONDS = 10.0
+GROUPING_SECONDS = 60.0
 SHOWN_JOBS = 25
 SHOWN_RECURRING = 200
 # Grouping reads every dead letter: after a long walk the rest is several times as long.
@@ -113,12 +115,13 @@ class JobsWatch:
     async def read(self) -> None:
         """Look once. A server that is away leaves what was known."""
         try:
-            snapshot = await self.inspection.snapshot()
-            listed = {place: await self._listed(place, snapshot) for place in LISTED}
-            self._learn(job for page in listed.values() for job in page.jobs)
-            self.look = JobsLook(snapshot, listed, await self._recurring(), await self._scheduler.overview())
+            async with asyncio.timeout(ANSWER_SECONDS):
+                snapshot = await self.inspection.snapshot()
+                listed = {place: await self._listed(place, snapshot) for place in LISTED}
+                self._learn(job for page in listed.values() for job in page.jobs)
+                self.look = JobsLook(snapshot, listed, await self._recurring(), await self._scheduler.overview())
             self.problem = None
-        except Unavailable:
+        except (Unavailable, TimeoutError):
             return  # the banner of every page tells
         except (KeysteadError, ErrorReply) as error:
             self.problem = str(error)
@@ -134,9 +137,10 @@ class JobsWatch:
         snapshot = self.look.snapshot
         found: list[ErrorGroup] = []
         try:
-            for name, dead in _dead_counts(snapshot):
-                found += await self.inspection.dead_letters(name).groups() if dead else []
-        except (KeysteadError, ErrorReply):
+            async with asyncio.timeout(GROUPING_SECONDS):
+                for name, dead in _dead_counts(snapshot):
+                    found += await self.inspection.dead_letters(name).groups() if dead else []
+        except (KeysteadError, ErrorReply, TimeoutError):
             return
         self._learn(group.sample for group in found)
         self._grouped, self._grouped_at = _dead_counts(snapshot), asyncio.get_running_loop().time()

@@ -1,7 +1,9 @@
 """Jobs at a glance."""
 
 import asyncio
+import os
 import re
+import signal
 
 import pytest
 from playwright.async_api import expect
@@ -82,6 +84,25 @@ async def test_rates_move_when_jobs_end(page, store):
             seen.set()
     await expect(page.get_by_label("Done", exact=True).locator(".value")).to_have_text(f"{queued:,}")
     await expect(rates.locator(".done b")).to_have_text("0")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+async def test_server_that_went_away_is_told_and_the_page_goes_on_by_itself(page, site, store):
+    await jobs_on(store).enqueue(greet, name="Ada")
+    await page.goto("/jobs")
+    queued = page.get_by_label("Queued", exact=True).locator(".value")
+    await expect(queued).to_have_text("1")
+    pid = site.valkey_pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_visible()
+        await expect(queued).to_have_text("1")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_hidden()
+    await jobs_on(store).enqueue(greet, name="Bob")
+    await expect(queued).to_have_text("2")
 
 
 @pytest.mark.browser
