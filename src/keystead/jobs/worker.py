@@ -237,20 +237,16 @@ class Worker:
     async def _room(self, station: Station) -> int:
         """Reserve room for jobs: as much as there is, once enough is free to be worth a round trip. That is waited for
         only a moment: jobs that run for hours must not keep the room beside them empty."""
+        loop = asyncio.get_running_loop()
+        patient_until = loop.time() + GATHER_SECONDS
         while not self.stopping:
-            if self._makes_way_for(station):
-                self._freed.clear()
-                await self._freed.wait()
-                continue
-            if self._free >= self._enough or (self._free and not self._tasks):
+            is_worth = self._free >= self._enough or not self._tasks or loop.time() >= patient_until
+            if self._free and is_worth and not self._makes_way_for(station):
                 break
             self._freed.clear()
-            try:
-                async with asyncio.timeout(GATHER_SECONDS):
-                    await self._freed.wait()
-            except TimeoutError:
-                if self._free and not self._makes_way_for(station):
-                    break
+            look_again = loop.call_later(GATHER_SECONDS, self._freed.set)
+            await self._freed.wait()
+            look_again.cancel()
         most = min(self._free, BATCH_ITEMS)
         self._free -= most
         return most
