@@ -662,3 +662,20 @@ async def test_of_several_queues_one_waits_while_a_suspect_of_the_other_runs(
         await until(lambda: len(beside) == 2)
         await until(lambda: worker.tally.done == 2001)
     assert beside == [0, 0]
+
+
+async def test_a_server_that_takes_no_writes_is_waited_for(valkey: Valkey, book: JobBook, log: Log) -> None:
+    """Its memory is full: a job that ended meanwhile is settled later, and the worker is still there."""
+    jobs = Jobs(valkey, book).options(keep_seconds=60)
+    async with at_work(valkey, book):
+        held = await jobs.enqueue("t.hold", n=1)
+        await until(lambda: log.seen == [1])
+        try:
+            await valkey.run(("CONFIG", "SET", "maxmemory", "1"), bool)
+            log.gate.set()
+            await asyncio.sleep(2.5)
+        finally:
+            await valkey.run(("CONFIG", "SET", "maxmemory", "0"), bool)
+        assert (await held.wait(30)).status == "succeeded"
+        assert (await (await jobs.enqueue("t.note", n=2)).wait(30)).status == "succeeded"
+    assert log.seen.count(2) == 1
