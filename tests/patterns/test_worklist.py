@@ -190,6 +190,7 @@ async def test_last_try_after_crashes_waits_for_a_worker_that_holds_nothing(serv
     for _ in range(2):
         assert (await take(5)).values == [b"bad"]
         await worker.recover(server, now=NOW)
+    assert await worker.is_suspect(server, b"bad") and not await worker.is_suspect(server, b"1")
     await RAW.queue.push_left(server, b"first")
     await RAW.push_raw(server, b"1", b"2", b"3")
     first = await take(3)

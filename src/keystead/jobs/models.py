@@ -39,9 +39,6 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     options: JobOptions | None = None
 
 
-JobStatus = Literal["waiting", "queued", "delayed", "running", "retrying", "succeeded", "failed", "cancelled"]
-
-
 class JobState(msgspec.Struct, frozen=True):
     """What is known of a job that is kept. ``result`` is JSON text."""
 

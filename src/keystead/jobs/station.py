@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
 import math
 import time
 from collections import Counter
@@ -129,9 +128,11 @@ class Station:
                 suspects = pipeline.run(("EXISTS", poison), bool)
                 await pipeline.execute()
             raw = await moved
-            if raw is not None and (await closed or (await suspects and await self._is_suspect(raw))):
+            if raw is None:
+                return
+            if await closed or (await suspects and await self.hands.is_suspect(self._valkey, raw)):
                 await self.put_back([_unread(raw)])
-            elif raw is not None:
+            else:
                 item = await self._opened(raw)
                 if item is not None and not arrived(item):
                     await self.put_back([item])
@@ -141,12 +142,6 @@ class Station:
         finally:
             del self._waiting[name]
             self.stir.set()
-
-    async def _is_suspect(self, raw: bytes) -> bool:
-        mark = f"crashed:{hashlib.sha1(raw, usedforsecurity=False).hexdigest()}"
-        return await self._valkey.run(
-            ("HEXISTS", self.hands.poison.name(self._valkey.layout), mark), bool, repeat=True
-        )
 
     async def end_waiting(self) -> None:
         """Let every wait come to its end, so that none brings a job that nobody starts."""

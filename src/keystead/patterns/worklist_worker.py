@@ -1,6 +1,7 @@
 """One worker of a work list: takes items into a purgatory of its own and finishes them."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -241,6 +242,11 @@ class Worker(Generic[T]):
             reason = error if error is not None else item.reason if isinstance(item, Spoiled) else ""
             pairs += (item.raw, facts_of(reason, now))
         return BURY(on, keys=(self.purgatory, self.dead, self.poison), args=(self._rules.most_dead, *pairs))
+
+    def is_suspect(self, on: Valkey | Pipeline, raw: bytes) -> Awaitable[bool]:
+        """Whether this would be the last try of an item after crashes; for whoever got it other than by ``take``."""
+        mark = f"crashed:{hashlib.sha1(raw, usedforsecurity=False).hexdigest()}"
+        return on.run(("HEXISTS", self.poison.name(on.layout), mark), bool, repeat=True)
 
     def held(self, on: Valkey | Pipeline) -> Awaitable[int]:
         """How many items lie in purgatory."""
