@@ -160,4 +160,4 @@ class JobHandle:
 
     def cancel(self) -> bool:
         """Ask that it does not run, or stops; says false when it is known to have ended."""
-        return self._line.ask(self._handle.cancel(now=self._line.clock.now()))
+        return self._line.ask(self._handle.cancel())

@@ -134,7 +134,7 @@ async def test_a_state_that_was_forgotten_is_written_whole(server: Valkey, jobs:
 async def test_a_wish_to_call_it_off_from_before_does_not_count(server: Valkey, jobs: Jobs, letters) -> None:
     handle = await jobs.enqueue(greet, name="a")
     await bury(server, "it broke")
-    await handle.cancel(now=1.0)
+    await handle.cancel()
     await letters.retry(every)
     assert await Queue().cancelled.range(server) == []
 

@@ -338,17 +338,17 @@ async def test_the_last_job_of_a_batch_starts_what_follows(server: Valkey, book:
 
 
 async def test_a_job_can_be_called_off(server: Valkey, book: JobBook, log: Log) -> None:
-    jobs, now = Jobs(server, book), time.time()
+    jobs = Jobs(server, book)
     keep = jobs.options(keep_seconds=60)
     queued, other = await keep.enqueue("t.note", n=1), await keep.enqueue("t.note", n=2)
     later = await keep.options(delay_seconds=0.2).enqueue("t.note", n=3)
-    assert await queued.cancel(now=now) and await later.cancel(now=now)
+    assert await queued.cancel() and await later.cancel()
     async with at_work(server, book):
         assert (await queued.wait(30)).status == "cancelled"
-        assert (await other.wait(30)).status == "succeeded" and not await other.cancel(now=now)
+        assert (await other.wait(30)).status == "succeeded" and not await other.cancel()
         held = await keep.enqueue("t.hold", n=4)
         await until(lambda: 4 in log.seen)
-        assert await held.cancel(now=now)
+        assert await held.cancel()
         assert (await held.wait(30)).status == "cancelled"
         assert (await later.wait(30)).status == "cancelled"
     assert log.seen == [2, 4]

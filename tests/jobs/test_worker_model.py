@@ -6,7 +6,6 @@ once; in a stormy one a job may run again, and nothing else may be different.
 
 import asyncio
 import random
-import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -168,7 +167,7 @@ class Plan:
     async def call_off(self) -> None:
         if self.promises:
             promise = self.random.choice(list(self.promises.values()))
-            promise.called_off |= await promise.handle.cancel(now=time.time())
+            promise.called_off |= await promise.handle.cancel()
 
     async def pause(self) -> None:
         await self.jobs.pause(self.random.choice(QUEUES))

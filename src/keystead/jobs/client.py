@@ -137,7 +137,7 @@ class Jobs:
         now, uid, chosen = self.clock.now(), new_uid(), self._chosen
         queue = Queue(chosen.queue)
         if self._plain and (job is None or not (job.keep_seconds or job.progress)):
-            handle = JobHandle(uid, queue.name, self.valkey)
+            handle = JobHandle(uid, queue.name, self.valkey, self.clock)
             raw = encode_record(name, kwargs, now, uid=uid)
             on = chosen.on if chosen.on is not None else self.valkey
             sent = on.run(("RPUSH", self._list(queue, job).name(on.layout), raw), lambda length: handle)
@@ -166,7 +166,7 @@ class Jobs:
         raw = encode_record(name, kwargs, now, uid=uid, options=options)
         due = now + chosen.delay_seconds if chosen.delay_seconds > 0 else chosen.at
         parents = list(options.after)
-        handle = JobHandle(uid, queue.name, self.valkey)
+        handle = JobHandle(uid, queue.name, self.valkey, self.clock)
 
         def decode(reply: Reply) -> JobHandle:
             if isinstance(reply, int):
@@ -309,7 +309,7 @@ class Jobs:
 
     def handle(self, uid: str, queue: str = "") -> JobHandle:
         """The handle of a job known by its uid."""
-        return JobHandle(uid, queue or self._chosen.queue, self.valkey)
+        return JobHandle(uid, queue or self._chosen.queue, self.valkey, self.clock)
 
     async def pause(self, queue: str = "") -> None:
         """Let nobody take jobs of this queue until ``resume``. Those that run are not touched."""

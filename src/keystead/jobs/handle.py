@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
+from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.errors import NotFound
 from keystead.jobs.keys import CONTROL, DONE, Queue
@@ -19,6 +20,7 @@ class JobHandle:
     uid: str
     queue: str
     valkey: Valkey
+    clock: Clock
     is_new: bool = True
 
     async def state(self) -> JobState | None:
@@ -43,7 +45,7 @@ class JobHandle:
                     return state
                 await ended.get(LOOK_SECONDS)
 
-    async def cancel(self, *, now: float) -> bool:
+    async def cancel(self) -> bool:
         """Ask that it does not run, or stops; says false when it is known to have ended.
 
         A queued job is dropped when a worker meets it. A running async one is cancelled where it waits; one that runs
@@ -52,7 +54,7 @@ class JobHandle:
         state = await self.state()
         if state is not None and state.status in ENDED:
             return False
-        await Queue(self.queue).cancelled.add(self.valkey, self.uid, now)
+        await Queue(self.queue).cancelled.add(self.valkey, self.uid, self.clock.now())
         await CONTROL.at().publish(self.valkey, Control(cancel=self.uid))
         return True
 

@@ -237,8 +237,8 @@ class Inspection:
             return False
         unknown = found.view is None and found.state is None
         names = list(queues or await self.queue_names()) if unknown else [found.queue]
-        handles = [JobHandle(uid, queue_named(name).name, self._valkey) for name in names]
-        return any([await handle.cancel(now=self._clock.now()) for handle in handles])
+        handles = [JobHandle(uid, queue_named(name).name, self._valkey, self._clock) for name in names]
+        return any([await handle.cancel() for handle in handles])
 
     async def pause(self, queue: str = HOT) -> None:
         """Let nobody take jobs of this queue until ``resume``. Those that run are not touched."""
