@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from keystead.engine import Valkey, connect
 from keystead.errors import Corrupt, DeclarationError, Unavailable
 from keystead.keys import Keyspace, ListKey, Registry
+from keystead.patterns import Stored, Tallies
 from keystead.patterns.daily import CANONICAL, OTHER, DailyFamily
 from keystead.settings import ValkeySettings
 from keystead.telemetry import counts
@@ -409,3 +410,37 @@ async def test_every_count_is_in_exactly_one_place_on_a_cluster(cluster: Valkey,
                  for what in rng.choices(kinds, k=25)]
         await play(cluster, steps)
         check_no_undeclared_keys(Registry(REGISTRY_KEYSPACES, cluster.layout), *valkey_cluster.primaries())
+
+
+async def test_several_families_are_counted_in_one_round_trip(server: Valkey) -> None:
+    tallies = Tallies(now=NOON)
+    tallies.of(EVENTS).incr("found", at=NOON).incr("failed", "blocked", at=NOON)
+    tallies.of(WEBHOOKS).incr("received", at=NOON)
+    tallies.of(REMINDERS)  # nothing was counted
+    assert await tallies.store(server) == Stored()
+    assert await hash_at(server, f"stats:sms_events:daily:{DAY}") == {"found": 1, "failed": 1}
+    assert await hash_at(server, f"stats:sms_webhooks:daily:{DAY}") == {"received": 1}
+    assert await REMINDERS.earliest(server) is None
+
+
+async def test_a_day_that_has_not_begun_is_refused_and_nothing_is_stored(server: Valkey) -> None:
+    tally = EVENTS.tally(NOON).incr("found", at=NOON)
+    with pytest.raises(DeclarationError, match=f"sms_events: day {DAY + 1} has not begun"):
+        tally.incr("found", unix_date=DAY + 1)
+    with pytest.raises(DeclarationError, match="has not begun"):
+        tally.incr("found", unix_date=-1)
+    # In Kiribati it is tomorrow already.
+    REMINDERS.tally(NOON).incr("attempted", unix_date=DAY + 1)
+    with pytest.raises(DeclarationError, match="has not begun"):
+        REMINDERS.tally(NOON).incr("attempted", unix_date=DAY + 2)
+    await tally.store(server)
+    assert (await EVENTS.read(server, DAY)).counts["found"] == 1
+
+
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"rotates_at": "2 o'clock"}, "time of day"), ({"identities": ["a = b"]}, "names b"), ({"sparse": ["a"]}, "sparse"),
+    ({"columns": ["old", "new"]}, "columns"),
+])
+def test_a_family_that_is_declared_wrongly_is_refused_by_name(wrong, says) -> None:
+    with pytest.raises(DeclarationError, match=f"^wrong: .*{says}"):
+        DailyFamily(Keyspace("room"), "wrong", counts=("a",), held_days=1, zone=ZONE, purpose="x", **wrong)

@@ -10,7 +10,8 @@ from keystead.patterns.cache_instance import CacheInstance
 from keystead.patterns.cache_process import ProcessTier
 from keystead.patterns.counters import Counted, Counter, MonthlyCounter
 from keystead.patterns.daily import CANONICAL, DailyFamily, Day, Late, LateCount
-from keystead.patterns.daily_tally import Collector, Stored, Tally
+from keystead.patterns.daily_identities import Broken, Identity
+from keystead.patterns.daily_tally import Collector, Stored, Tallies, Tally
 from keystead.patterns.daysets import DayNumber, DaySet
 from keystead.patterns.delayed import DelayedSet, IfWaiting, MovedDue, MoveStop
 from keystead.patterns.delayed_worker import DelayedWorker, DueItem, DueItems, Settled
@@ -49,6 +50,7 @@ __all__ = [
     "Breaker",
     "BreakerOpen",
     "BreakerState",
+    "Broken",
     "BrokenRecord",
     "Buffer",
     "BufferBatch",
@@ -93,6 +95,7 @@ __all__ = [
     "Following",
     "Gcra",
     "Holding",
+    "Identity",
     "IfWaiting",
     "Inbox",
     "Item",
@@ -152,6 +155,7 @@ __all__ = [
     "Spoiled",
     "Stored",
     "TakenItems",
+    "Tallies",
     "Tally",
     "Term",
     "TokenTaken",

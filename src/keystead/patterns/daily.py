@@ -39,9 +39,12 @@ from keystead.keys import (
     Reply,
     Ttl,
 )
+from keystead.patterns.cache import Cache
+from keystead.patterns.daily_chart import days_cache
+from keystead.patterns.daily_identities import Identity
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
+from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState, time_of_day
 from keystead.patterns.worklist_items import DeadLetterCodec, count_spoiled, facts_of, opened
 
 END_DAY: Final = Script("keystead.patterns", "scripts/daily/end_day.lua")
@@ -51,6 +54,9 @@ OTHER: Final = "other"
 MOST_BREAKDOWN_FIELDS: Final = 1000
 _DAYS_REMEMBERED = 8
 _LONGEST_BREAKDOWN = 200
+_SKEW_SECONDS = 60.0  # by so much may the clocks of two hosts differ
+_FIRST_ZONE_SECONDS = 14 * 3600.0 + _SKEW_SECONDS
+_UTC = ZoneInfo("UTC")
 
 
 class LateCount(msgspec.Struct, frozen=True):
@@ -88,26 +94,41 @@ class Day:
 class DailyFamily:
     """Counts by day that belong together. ``counts`` have no breakdown, ``breakdowns`` say what theirs is.
 
-    ``zone`` decides which day an instant falls on; a ``CANONICAL`` family is told the day. ``held_days``, ``table`` and
-    ``channel`` are for whoever rotates and shows them: today and ``held_days - 1`` days before stay here. A family
-    without a table says with ``kept_seconds`` how long a day stays after ``end_day``.
+    ``zone`` decides which day an instant falls on; a ``CANONICAL`` family is told the day. Today and
+    ``held_days - 1`` days before stay here. A family without a table says with ``kept_seconds`` how long a day stays
+    after ``end_day``. Keys begin with ``stats:{name}:daily`` unless ``days`` says otherwise.
+
+    For whoever rotates and shows them: ``table``; ``rotates_at``, a time of day in the zone (of a canonical family, in
+    ``home``); ``channel``, which carries whole days to all processes, ``ps:stats:{name}:daily`` unless given, and
+    ``chart``, what such an answer is called; ``identities`` that hold when a day is over, as ``"sent + lost = tried"``;
+    ``sparse``, breakdowns of which most days have few; ``gauges``, further columns that are read when a day is
+    rotated; ``columns``, for events ``a:b``, that are rows of two columns instead of one column for each event.
     """
 
     def __init__(
         self, keyspace: Keyspace, name: str, *, counts: Sequence[str] = (), breakdowns: Mapping[str, str] | None = None,
-        held_days: int, zone: str | None, table: str | None = None, channel: str | None = None,
-        prefix: str | None = None, kept_seconds: float | None = None,
-        most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[PatternFacts],
+        held_days: int, zone: str | None, table: str | None = None, channel: str | None = "", days: str = "",
+        kept_seconds: float | None = None, rotates_at: str = "02:00", home: str = "UTC", chart: str = "",
+        identities: Sequence[str] = (), sparse: Sequence[str] = (), gauges: Sequence[str] = (),
+        columns: Sequence[str] = (), most_breakdown_fields: int = MOST_BREAKDOWN_FIELDS, **facts: Unpack[PatternFacts],
     ) -> None:
-        self.name = name
+        self.name, self.purpose = name, facts["purpose"]
         self.plain = tuple(counts)
         self.breakdowns = dict(breakdowns or {})
         self.events = (*self.plain, *self.breakdowns)
-        self.held_days, self.table, self.channel, self.kept_seconds = held_days, table, channel, kept_seconds
+        self.held_days, self.table, self.kept_seconds = held_days, table, kept_seconds
         self.zone = None if zone is None else ZoneInfo(zone)
+        self.home = self.zone or ZoneInfo(home)
         self.most_breakdown_fields = most_breakdown_fields
-        self.prefix = f"stats:{name}" if prefix is None else prefix
+        self.days = days or f"stats:{name}:daily"
+        self.rotates_at = time_of_day(name, rotates_at)
+        self.sparse, self.gauges, self.columns = frozenset(sparse), tuple(gauges), tuple(columns)
+        self.identities = tuple(Identity.parse(name, text, self.events) for text in identities)
         self._check()
+        self.channel = channel if channel != "" else f"ps:stats:{name}:daily" if table is not None else None
+        self.charts: Cache[bytes] | None = None
+        if self.channel is not None:
+            self.charts = days_cache(keyspace, chart or f"daily_{name}", self.channel, self.home, held_days, facts)
         self._plain_events = frozenset(self.plain)
         self._declare(keyspace, facts)
         self._names: dict[tuple[int, Layout], tuple[bytes, dict[str, bytes]]] = {}
@@ -115,7 +136,7 @@ class DailyFamily:
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
 
     def _declare(self, keyspace: Keyspace, facts: PatternFacts) -> None:
-        day, scripts = f"{self.prefix}:daily", ("daily/store.lua", "daily/end_day.lua", *SCRIPTS)
+        day, scripts = self.days, ("daily/store.lua", "daily/end_day.lua", *SCRIPTS)
         self.earliest_key = IntegerKey(
             keyspace, f"{day}:earliest", **told(facts, "first day that may still be here", scripts=scripts)
         )
@@ -142,9 +163,9 @@ class DailyFamily:
 
     # -- counting ---------------------------------------------------------------------------------------------------
 
-    def tally(self) -> Tally:
-        """An empty tally, to be filled and stored."""
-        return Tally(self)
+    def tally(self, now: float | None = None) -> Tally:
+        """An empty tally, to be filled and stored. With ``now`` it refuses days that have not begun."""
+        return Tally(self, now)
 
     def incr(
         self, on: ScriptRunner, event: str, breakdown: str | None = None, amount: int = 1, *, at: float | None = None,
@@ -162,6 +183,10 @@ class DailyFamily:
         if self.zone is None:
             raise DeclarationError(f"{self.name} counts canonical days: give unix_date, not an instant")
         return dates.unix_date(at, self.zone)
+
+    def last_day(self, now: float) -> UnixDate:
+        """The newest day that something can have happened on; a canonical day begins first at UTC+14."""
+        return self.day_of(now + _SKEW_SECONDS) if self.zone else dates.unix_date(now + _FIRST_ZONE_SECONDS, _UTC)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -284,6 +309,10 @@ class DailyFamily:
             raise DeclarationError(f"{self.name}: a family needs events, each once, among counts and breakdowns")
         if self.kept_seconds is not None and self.table is not None:
             raise DeclarationError(f"{self.name}: a family has a table, or kept_seconds, not both")
+        if not {*self.sparse} <= {*self.breakdowns} or (self.columns and (self.breakdowns or self.gauges or any(
+            event.count(":") != len(self.columns) - 1 for event in self.plain
+        ))):
+            raise DeclarationError(f"{self.name}: sparse names breakdowns; columns fit events without any, as a:b")
         if self.held_days < 1 or not 1 <= self.most_breakdown_fields <= 1_000_000:
             raise DeclarationError(f"{self.name}: held_days and most_breakdown_fields must be at least 1")
 

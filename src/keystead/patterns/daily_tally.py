@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from keystead.engine import Script
+from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import Reply
+from keystead.keys import Layout, Reply
 from keystead.telemetry import counts
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STORE = Script("keystead.patterns", "scripts/daily/store.lua")
 MOST_AMOUNT = 10**12
+MOST_DAY = 999_999
 
 counts.describe("daily_late", "counts that came after their day was rotated, by family")
 counts.describe("daily_overflow", "amounts counted as other, because a day's breakdown had too many values, by family")
@@ -37,12 +38,16 @@ class Stored:
 
 
 class Tally:
-    """Counts for days of one family. Nothing reaches the server before ``store``."""
+    """Counts for days of one family. Nothing reaches the server before ``store``.
 
-    __slots__ = ("_days", "family")
+    With ``now``, a day that has not begun anywhere the family counts is refused.
+    """
 
-    def __init__(self, family: "DailyFamily") -> None:
+    __slots__ = ("_days", "_last_day", "family")
+
+    def __init__(self, family: "DailyFamily", now: float | None = None) -> None:
         self.family = family
+        self._last_day = family.last_day(now) if now is not None else MOST_DAY
         # day → (event → amount, event → breakdown → amount)
         self._days: dict[int, tuple[dict[str, int], dict[str, dict[str, int]]]] = {}
 
@@ -62,6 +67,9 @@ class Tally:
             raise DeclarationError(f"{family.name}: an amount is a whole number from 0 to {MOST_AMOUNT}")
         family.check_event(event, breakdown)
         day = family.day_of(at) if unix_date is None and at is not None else family.check_day(unix_date, at)
+        if not 0 <= day <= self._last_day:
+            raise DeclarationError(f"{family.name}: day {day} has not begun; the last one that can be counted on is "
+                                   f"{self._last_day}")
         if not amount:
             return self
         plain, broken_down = self._days.get(day) or self._days.setdefault(day, ({}, {}))
@@ -125,6 +133,38 @@ class _Nothing:
     def __await__(self) -> Generator[None, None, Stored]:
         return Stored()
         yield
+
+
+class Tallies:
+    """Counts of several families: what one request counts. Nothing reaches the server before ``store``."""
+
+    __slots__ = ("_by_family", "_now")
+
+    def __init__(self, now: float | None = None) -> None:
+        self._by_family: dict[DailyFamily, Tally] = {}
+        self._now = now
+
+    def of(self, family: "DailyFamily") -> Tally:
+        """The tally of one family, to count on."""
+        tally = self._by_family.get(family)
+        if tally is None:
+            tally = self._by_family[family] = Tally(family, self._now)
+        return tally
+
+    async def store(self, valkey: Valkey) -> Stored:
+        """Add it all in one round trip: on one server in one atomic step, on a cluster in one for each family."""
+        tallies = [tally for tally in self._by_family.values() if tally]
+        if len(tallies) <= 1:
+            return await tallies[0].store(valkey) if tallies else Stored()
+        async with valkey.pipeline(transaction=valkey.layout is Layout.PLAIN) as block:
+            waiting = self.add_to(block)
+            await block.execute()
+        stored = [await one for one in waiting]
+        return Stored(sum(one.late for one in stored), sum(one.overflow for one in stored))
+
+    def add_to(self, on: ScriptRunner) -> list[Awaitable[Stored]]:
+        """Make it part of the caller's pipeline, so that it is counted exactly when the rest happens."""
+        return [tally.store(on) for tally in self._by_family.values() if tally]
 
 
 class Collector:

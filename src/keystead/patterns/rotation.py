@@ -2,28 +2,37 @@
 
 Shared by everything that is kept by day. ``begin`` names the day's keys anew in one step and from then on whatever
 comes for that day is late; ``end`` removes them. Between the two the room that rotates stores what it reads, with the
-rotation's id in the same SQL transaction, so that a repeat after a crash changes nothing.
+rotation's id in the same SQL transaction, so that a repeat after a crash changes nothing. What came late and was only
+counted leaves the same way.
 """
 
 from collections.abc import Awaitable, Sequence
+from datetime import time
 
 import msgspec
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
-from keystead.keys import Executor, IntegerRef, KeyReference, RecordRef, Reply
+from keystead.errors import DeclarationError
+from keystead.keys import Executor, IntegerRef, KeyReference, MapRef, RecordRef, Reply
 
 BEGIN = Script("keystead.patterns", "scripts/daily/begin_rotation.lua")
 END = Script("keystead.patterns", "scripts/daily/end_rotation.lua")
+BEGIN_LATE = Script("keystead.patterns", "scripts/rotation/begin_late.lua")
+END_LATE = Script("keystead.patterns", "scripts/rotation/end_late.lua")
 SCRIPTS = ("daily/begin_rotation.lua", "daily/end_rotation.lua")
+LATE_SCRIPTS = ("rotation/begin_late.lua", "rotation/end_late.lua")
 
 
 class RotationState(msgspec.Struct, frozen=True):
-    """How far days were rotated. ``unix_date`` and ``id`` are there while a rotation is under way."""
+    """How far days were rotated. ``unix_date`` and ``id`` are there while a rotation is under way, ``late_id`` while
+    late counts are.
+    """
 
     rotated_to: int
     unix_date: int | None = None
     id: str | None = None
+    late_id: str | None = None
 
 
 class Rotation:
@@ -37,7 +46,7 @@ class Rotation:
         self, on: ScriptRunner, day: int, rotation_id: str, moved: Sequence[tuple[KeyReference, KeyReference]]
     ) -> Awaitable[str | None]:
         keys = [self._earliest, self._state, *(key for pair in moved for key in pair)]
-        return BEGIN(on, keys=keys, args=[int(day), rotation_id], decode=_text)
+        return BEGIN(on, keys=keys, args=[int(day), rotation_id], decode=text_or_none)
 
     def end(
         self, on: ScriptRunner, day: int, rotation_id: str, aside: Sequence[KeyReference]
@@ -48,5 +57,32 @@ class Rotation:
         return self._state.get(on)
 
 
-def _text(reply: Reply) -> str | None:
+class LateCounts:
+    """Counts that came after their day was rotated: a hash that is put aside under an id, and then forgotten."""
+
+    def __init__(self, late: MapRef[int], aside: MapRef[int], state: RecordRef[RotationState]) -> None:
+        self._late, self._aside, self._state = late, aside, state
+
+    def begin(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[str, int]] | None]:
+        """Put what came late aside; its id, an older one if that was begun before, and the counts. None if empty."""
+        keys = [self._state, self._late, self._aside]
+        return BEGIN_LATE(on, keys=keys, args=[late_id], decode=self._taken)
+
+    def end(self, on: ScriptRunner, late_id: str) -> Awaitable[bool]:
+        """Forget what was put aside, once it is stored; says whether this id was under way."""
+        return END_LATE(on, keys=[self._state, self._aside], args=[late_id], decode=bool)
+
+    def _taken(self, reply: Reply) -> tuple[str, dict[str, int]] | None:
+        return None if reply is None else (reply[0].decode(), self._aside._values(reply[1]))
+
+
+def text_or_none(reply: Reply) -> str | None:
     return None if reply is None else reply.decode()
+
+
+def time_of_day(name: str, text: str) -> time:
+    """When days are rotated, written as ``02:00``."""
+    try:
+        return time.fromisoformat(text)
+    except ValueError:
+        raise DeclarationError(f"{name}: rotates_at is a time of day such as 02:00, not {text!r}") from None
