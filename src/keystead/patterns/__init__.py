@@ -8,6 +8,7 @@ from keystead.patterns.cache_flight import Loaded
 from keystead.patterns.cache_frames import Push, PushCodec, seconds_of, version_of
 from keystead.patterns.cache_instance import CacheInstance
 from keystead.patterns.cache_process import ProcessTier
+from keystead.patterns.cohorts import Cohorts
 from keystead.patterns.counters import Counted, Counter, MonthlyCounter
 from keystead.patterns.daily import CANONICAL, DailyFamily, Day, Late, LateCount
 from keystead.patterns.daily_identities import Broken, Identity
@@ -40,11 +41,14 @@ from keystead.patterns.pending import BrokenRecord, PendingEntries, PendingEntry
 from keystead.patterns.presence import OnlineMarkers, Presence, PresenceHere
 from keystead.patterns.revocation import Revocation, TokenTaken, TokenUse
 from keystead.patterns.rotation import RotationState
+from keystead.patterns.rows_by_day import LateChange, LateRow, RowsAdded, RowsByDay
+from keystead.patterns.views import TOTALS_NAMES, AllTimeViews, DimensionViews, Viewed, ViewNames, Views
 from keystead.patterns.worklist import WorkList
 from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems
 from keystead.patterns.worklist_worker import Failed, Finished, Recovered, Worker
 
 __all__ = [
+    "AllTimeViews",
     "BlacklistReason",
     "Blacklisted",
     "Breaker",
@@ -59,6 +63,7 @@ __all__ = [
     "CacheAt",
     "CacheInstance",
     "Checked",
+    "Cohorts",
     "Collector",
     "Cooldown",
     "Counted",
@@ -72,6 +77,7 @@ __all__ = [
     "DelayedSet",
     "DelayedWorker",
     "Delivery",
+    "DimensionViews",
     "DiskTier",
     "DistinctAttempts",
     "DistinctValues",
@@ -102,7 +108,9 @@ __all__ = [
     "Keepalives",
     "LastUsedAt",
     "Late",
+    "LateChange",
     "LateCount",
+    "LateRow",
     "Leader",
     "Leadership",
     "LeaseHolder",
@@ -145,6 +153,8 @@ __all__ = [
     "Restored",
     "Revocation",
     "RotationState",
+    "RowsAdded",
+    "RowsByDay",
     "Settled",
     "SlidingList",
     "SlidingLog",
@@ -154,6 +164,7 @@ __all__ = [
     "SpacedSlots",
     "Spoiled",
     "Stored",
+    "TOTALS_NAMES",
     "TakenItems",
     "Tallies",
     "Tally",
@@ -161,6 +172,9 @@ __all__ = [
     "TokenTaken",
     "TokenUse",
     "TooSlow",
+    "ViewNames",
+    "Viewed",
+    "Views",
     "WhenAway",
     "Woken",
     "WorkList",

@@ -11,6 +11,7 @@ from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Executor, IntegerKey, Keyspace, Reply
+from keystead.patterns.by_day import name_of
 from keystead.patterns.facts import PatternFacts, told
 
 INCREMENT = Script("keystead.patterns", "scripts/counters/increment.lua")
@@ -19,9 +20,10 @@ _SCRIPTS = ("counters/increment.lua", "counters/drop.lua")
 
 
 class Counter:
-    """One total: ``{prefix}:count``."""
+    """One total: ``{prefix}:count``. Its ``name`` is the prefix without ``stats:``."""
 
     def __init__(self, keyspace: Keyspace, prefix: str, **facts: Unpack[PatternFacts]) -> None:
+        self.name = name_of(prefix)
         self.key = IntegerKey(keyspace, f"{prefix}:count", **facts)
 
     def increment(self, on: Executor, amount: int = 1) -> Awaitable[int]:
@@ -43,10 +45,12 @@ class Counted:
 
 class MonthlyCounter:
     """A total and its counts by month, in step: ``{prefix}:count``, ``{prefix}:monthly:{unix_month}:count`` and
-    ``{prefix}:monthly:earliest``. An instant falls into the month of ``zone``.
+    ``{prefix}:monthly:earliest``. An instant falls into the month of ``zone``. Its ``name`` is the prefix without
+    ``stats:``.
     """
 
     def __init__(self, keyspace: Keyspace, prefix: str, *, zone: str, **facts: Unpack[PatternFacts]) -> None:
+        self.name = name_of(prefix)
         self.zone = ZoneInfo(zone)
         self.total_key = IntegerKey(keyspace, f"{prefix}:count", **told(facts, scripts=_SCRIPTS))
         self.month_key = IntegerKey(

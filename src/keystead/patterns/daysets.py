@@ -2,9 +2,7 @@
 
 from collections.abc import Awaitable
 from typing import Any, ClassVar, Unpack
-from zoneinfo import ZoneInfo
 
-from keystead import dates
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
@@ -14,34 +12,37 @@ from keystead.keys import (
     Keyspace,
     MapKey,
     RecordKey,
+    Reply,
     SetKey,
-    SetRef,
 )
 from keystead.keys.keyspace import Facts
+from keystead.patterns.by_day import LATE as LATE
+from keystead.patterns.by_day import ByDay, name_of
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
+from keystead.patterns.rotation import LATE_SCRIPTS, SCRIPTS, LateCounts, Rotation, RotationState
 
 ADD = Script("keystead.patterns", "scripts/daysets/add.lua")
 INCREMENT = Script("keystead.patterns", "scripts/daysets/increment.lua")
-LATE = -1
+_MOST_AMOUNT = 10**12
 
 
-class _ByDay:
+class _ByDay(ByDay):
     """What sets and numbers share: which day it is, the first one that is here, and rotation.
 
     Keys are ``{prefix}:{unix_date}`` (with ``monthly``: ``{prefix}:{unix_month}``) and ``{prefix}:earliest``; for
-    rotation ``{prefix}:{unix_date}:rotating``, ``{prefix}:rotation`` and ``{prefix}:late``.
+    rotation ``{prefix}:{unix_date}:rotating``, ``{prefix}:rotation``, ``{prefix}:late`` and ``{prefix}:late:rotating``.
     """
 
-    _key: ClassVar[Any]
     _scripts: ClassVar[tuple[str, ...]]
+    _count: ClassVar[str]
 
     def __init__(
         self, keyspace: Keyspace, prefix: str, *, zone: str | None, monthly: bool = False, held_days: int = 1,
-        table: str | None = None, **facts: Unpack[PatternFacts],
+        table: str | None = None, rotates_at: str = "02:00", **facts: Unpack[PatternFacts],
     ) -> None:
-        self.prefix, self.monthly, self.held_days, self.table = prefix, monthly, held_days, table
-        self.zone = None if zone is None else ZoneInfo(zone)
+        super().__init__(name_of(prefix), zone=zone, table=table, held_days=held_days, rotates_at=rotates_at,
+                         monthly=monthly)
+        self.prefix = prefix
         variable = "unix_month" if monthly else "unix_date"
         scripts = (*self._scripts, *SCRIPTS)
         self.earliest_key = IntegerKey(
@@ -49,30 +50,50 @@ class _ByDay:
         )
         self.state_key = RecordKey(
             keyspace, f"{prefix}:rotation", RotationState,
-            **told(facts, "how far it was rotated", scripts=scripts, personal=False),
+            **told(facts, "how far it was rotated", scripts=(*scripts, *LATE_SCRIPTS), personal=False),
         )
         self.late_key = MapKey(
             keyspace, f"{prefix}:late", int, fields=(f"{{{variable}}}",),
-            **told(facts, "how many came after the rotation", scripts=scripts, personal=False),
+            **told(facts, "how many came after the rotation", scripts=(*self._scripts, *LATE_SCRIPTS), personal=False),
+        )
+        self.late_aside_key = MapKey(
+            keyspace, f"{prefix}:late:rotating", int, fields=(f"{{{variable}}}",),
+            **told(facts, "late ones, put aside while they are stored", scripts=LATE_SCRIPTS, personal=False),
         )
         day = f"{prefix}:{{{variable}}}"
         self.day_key = self._declare(keyspace, day, told(facts, scripts=scripts))
         aside = told(facts, "put aside while it is rotated", scripts=scripts)
         self.aside_key = self._declare(keyspace, f"{day}:rotating", aside)
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
+        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at())
 
     def _declare(self, keyspace: Keyspace, pattern: str, facts: Facts) -> Any:
         raise NotImplementedError
 
-    def day_of(self, at: float) -> int:
-        """The day, or month, that the instant falls on."""
-        if self.zone is None:
-            raise DeclarationError(f"{self.prefix} counts canonical days: give the day, not an instant")
-        return dates.unix_month(at, self.zone) if self.monthly else dates.unix_date(at, self.zone)
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def earliest(self, on: Executor) -> Awaitable[int | None]:
         """The first day that may still be here."""
         return self.earliest_key.at().get(on)
+
+    def read(self, on: Executor, day: int) -> Awaitable[int]:
+        """The day's number, or how many members it has, whether or not its rotation is under way."""
+        return on.run_block(self._reads(on, range(day, day + 1)), _sum, repeat=True)
+
+    def read_range(self, on: Executor, first: int, last: int) -> Awaitable[dict[int, int]]:
+        """``read`` of the days from ``first`` to ``last``, both included, as of one moment and in one round trip."""
+        days = self.checked_range(first, last)
+        return on.run_block(
+            self._reads(on, days),
+            lambda replies: {day: _sum(replies[2 * n : 2 * n + 2]) for n, day in enumerate(days)},
+            repeat=True,
+        )
+
+    def _reads(self, on: Executor, days: range) -> list[tuple[str, bytes]]:
+        keys = self.day_key, self.aside_key
+        return [(self._count, key.at(day).name(on.layout)) for day in days for key in keys]
+
+    # -- rotation ---------------------------------------------------------------------------------------------------
 
     def begin_rotation(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[str | None]:
         """Put the earliest day aside and return the id of its rotation, an older one if it was begun before.
@@ -85,14 +106,24 @@ class _ByDay:
         """Forget the day that was put aside; says whether this rotation was under way."""
         return self.rotation.end(on, day, rotation_id, [self.aside_key.at(day)])
 
+    def rotation_state(self, on: Executor) -> Awaitable[RotationState | None]:
+        """How far days were rotated, and what is under way."""
+        return self.rotation.state(on)
+
     def late(self, on: Executor) -> Awaitable[dict[str, int]]:
-        """How many came too late, by day."""
+        """How many came too late, by day; those that were put aside are not among them."""
         return self.late_key.at().all(on)
 
-    def _day(self, at: float | None, day: int | None) -> int:
-        if (at is None) == (day is None):
-            raise DeclarationError(f"{self.prefix}: say when: at= an instant, or day= a day, and not both")
-        return self.day_of(at) if at is not None else int(day or 0)
+    async def begin_late(self, on: ScriptRunner, late_id: str) -> tuple[str, dict[int, int]] | None:
+        """Put what came late aside: the id under which it lies, an older one if that was begun before, and how many by
+        day. None when nothing came late. Store it with the id, then ``end_late``. Takes a connection.
+        """
+        taken = await self._late.begin(on, late_id)
+        return None if taken is None else (taken[0], {int(day): amount for day, amount in taken[1].items()})
+
+    def end_late(self, on: ScriptRunner, late_id: str) -> Awaitable[bool]:
+        """Forget what came late and was put aside under this id; says whether it was there."""
+        return self._late.end(on, late_id)
 
     def _keys(self, day: int) -> list[Any]:
         return [self.earliest_key.at(), self.state_key.at(), self.late_key.at(), self.day_key.at(day)]
@@ -102,50 +133,59 @@ class DaySet(_ByDay):
     """The members of each day, each once: who was active, say."""
 
     _scripts = ("daysets/add.lua",)
+    _count = "SCARD"
 
     def _declare(self, keyspace: Keyspace, pattern: str, facts: Facts) -> SetKey[str]:
         return SetKey(keyspace, pattern, str, **facts)
 
-    def add(self, on: ScriptRunner, *members: str, at: float | None = None, day: int | None = None) -> Awaitable[int]:
+    def add(
+        self, on: ScriptRunner, *members: str, at: float | None = None, day: int | None = None, today: int | None = None
+    ) -> Awaitable[int]:
         """Add to the day of ``at``, or to ``day``; says how many were new, or ``LATE``. One atomic step.
 
-        When the day was rotated, nobody knows any more who was in it: late members are only counted.
+        When the day was rotated, nobody knows any more who was in it: late members are only counted. With ``today`` a
+        day in the future is refused.
         """
         if not members:
             raise DeclarationError(f"{self.prefix}: there is no member to add")
-        chosen = self._day(at, day)
-        return ADD(on, keys=self._keys(chosen), args=[int(chosen), *members], decode=int)
+        chosen = self.chosen_day(at, day, today)
+        return ADD(on, keys=self._keys(chosen), args=[chosen, *members], decode=int)
 
     def size(self, on: Executor, day: int) -> Awaitable[int]:
         """How many members the day has, whether or not its rotation is under way."""
-        names = [reference.name(on.layout) for reference in self._both(day)]
-        return on.run_block([("SCARD", name) for name in names], sum, repeat=True)
+        return self.read(on, day)
+
+    def sizes(self, on: Executor, first: int, last: int) -> Awaitable[dict[int, int]]:
+        """How many members each of the days has; see ``read_range``."""
+        return self.read_range(on, first, last)
 
     def contains(self, on: Executor, member: str, day: int) -> Awaitable[bool]:
-        names = [reference.name(on.layout) for reference in self._both(day)]
+        names = [key.at(day).name(on.layout) for key in (self.day_key, self.aside_key)]
         return on.run_block([("SISMEMBER", name, member) for name in names], any, repeat=True)
-
-    def _both(self, day: int) -> list[SetRef[str]]:
-        return [self.day_key.at(day), self.aside_key.at(day)]
 
 
 class DayNumber(_ByDay):
     """One number for each day: how many people joined, say."""
 
     _scripts = ("daysets/increment.lua",)
+    _count = "GET"
 
     def _declare(self, keyspace: Keyspace, pattern: str, facts: Facts) -> IntegerKey:
         return IntegerKey(keyspace, pattern, **facts)
 
     def increment(
-        self, on: ScriptRunner, amount: int = 1, *, at: float | None = None, day: int | None = None
+        self, on: ScriptRunner, amount: int = 1, *, at: float | None = None, day: int | None = None,
+        today: int | None = None,
     ) -> Awaitable[int]:
-        """Add to the day of ``at``, or to ``day``, and return its number, or ``LATE``. One atomic step."""
-        chosen = self._day(at, day)
-        return INCREMENT(on, keys=self._keys(chosen), args=[int(chosen), amount], decode=int)
+        """Add to the day of ``at``, or to ``day``, and return its number, or ``LATE``. One atomic step.
 
-    def read(self, on: Executor, day: int) -> Awaitable[int]:
-        """The day's number, whether or not its rotation is under way."""
-        names = [self.day_key.at(day).name(on.layout), self.aside_key.at(day).name(on.layout)]
-        return on.run_block([("GET", name) for name in names], lambda replies: sum(int(one or 0) for one in replies),
-                            repeat=True)
+        With ``today`` a day in the future is refused.
+        """
+        if amount.__class__ is not int or not 1 <= amount <= _MOST_AMOUNT:
+            raise DeclarationError(f"{self.name}: an amount is a whole number from 1 on, got {amount!r}")
+        chosen = self.chosen_day(at, day, today)
+        return INCREMENT(on, keys=self._keys(chosen), args=[chosen, amount], decode=int)
+
+
+def _sum(replies: list[Reply]) -> int:
+    return sum(int(reply or 0) for reply in replies)

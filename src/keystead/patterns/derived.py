@@ -14,13 +14,21 @@ _HOLE = "\0"  # no argument of a key may hold it
 
 def around(declaration: Declaration, variable: str, arguments: Mapping[str, str], layout: Layout) -> tuple[str, str]:
     """What stands before and after ``variable`` in the physical name; the other variables are ``arguments``."""
+    head, tail = pieces(declaration, (variable,), arguments, layout)
+    return head, tail
+
+
+def pieces(
+    declaration: Declaration, variables: tuple[str, ...], arguments: Mapping[str, str], layout: Layout
+) -> list[str]:
+    """What stands before, between and after ``variables``, which are in the order of the pattern."""
     tag = declaration.tag
-    if variable in tag.variables:
-        raise DeclarationError(
-            f"{declaration.pattern}: its tag depends on {variable}, so a script cannot reach it beside other keys"
-        )
-    name = declaration.template.fill({**arguments, variable: _HOLE})
+    for variable in variables:
+        if variable in tag.variables:
+            raise DeclarationError(
+                f"{declaration.pattern}: its tag depends on {variable}, so a script cannot reach it beside other keys"
+            )
+    name = declaration.template.fill({**arguments, **dict.fromkeys(variables, _HOLE)})
     if layout is Layout.TAGGED:
         name = f"{{{tag.of(arguments)}}}{name}"
-    head, _, tail = name.partition(_HOLE)
-    return head, tail
+    return name.split(_HOLE)
