@@ -1,13 +1,16 @@
 """The calendar of whatever is kept by day."""
 
+from typing import Any
+
 import pytest
 
 from keystead.errors import DeclarationError
 from keystead.patterns.by_day import ByDay, Known, name_of
 
-DAILY = ByDay("visits", zone="America/Los_Angeles", table=None, held_days=2, rotates_at="02:00")
-MONTHLY = ByDay("months", zone="America/Los_Angeles", table=None, held_days=1, rotates_at="02:00", monthly=True)
-CANONICAL = ByDay("canonical", zone=None, table=None, held_days=1, rotates_at="00:15")
+DAILY = ByDay("visits", zone="America/Los_Angeles", table=None, held_days=2, rotates_at="02:00", purpose="x")
+MONTHLY = ByDay("months", zone="America/Los_Angeles", table=None, held_days=1, rotates_at="02:00",
+                purpose="x", monthly=True)
+CANONICAL = ByDay("canonical", zone=None, table=None, held_days=1, rotates_at="00:15", purpose="x")
 NOON = 1670270400.0  # 2022-12-05 12:00 in Los Angeles
 
 
@@ -59,10 +62,10 @@ def test_ranges_are_bounded() -> None:
             DAILY.checked_range(first, last)
 
 
-@pytest.mark.parametrize("wrong", [{"held_days": 0}, {"rotates_at": "24:00"}, {"rotates_at": "2:00"}])
-def test_a_declaration_is_checked(wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize("wrong", [{"held_days": 0}, {"rotates_at": "25:00"}, {"rotates_at": "night"}])
+def test_a_declaration_is_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(DeclarationError, match="visits"):
-        ByDay("visits", **{"zone": None, "table": None, "held_days": 1, "rotates_at": "02:00", **wrong})  # type: ignore[arg-type]
+        ByDay("visits", zone=None, table=None, purpose="x", **{"held_days": 1, "rotates_at": "02:00", **wrong})
 
 
 async def test_a_known_answer_is_awaited_as_often_as_one_likes() -> None:

@@ -1,12 +1,12 @@
 """What everything that is kept by day has in common: a name, a calendar, and the rule by which a day may leave."""
 
-import re
 from collections.abc import Generator
 from typing import Final, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from keystead import dates
 from keystead.errors import DeclarationError
+from keystead.patterns.rotation import time_of_day
 
 T = TypeVar("T")
 
@@ -19,19 +19,19 @@ class ByDay:
     """Something kept by day (or by month) until it is rotated into ``table``.
 
     ``zone`` decides which day an instant falls on; without one the callers name the day. Today and the
-    ``held_days - 1`` days before stay here; the rest is due when the clock of the zone shows ``rotates_at``.
+    ``held_days - 1`` days before stay here; the rest is due when it is ``rotates_at`` in the zone, or in UTC.
     """
 
     def __init__(
-        self, name: str, *, zone: str | None, table: str | None, held_days: int, rotates_at: str, monthly: bool = False
+        self, name: str, *, zone: str | None, table: str | None, held_days: int, rotates_at: str, purpose: str,
+        monthly: bool = False,
     ) -> None:
         if held_days < 1:
             raise DeclarationError(f"{name}: held_days must be at least 1, got {held_days}")
-        if not re.fullmatch(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", rotates_at):
-            raise DeclarationError(f"{name}: rotates_at is a time of day such as 02:00, got {rotates_at[:20]!r}")
-        self.name, self.table, self.monthly = name, table, monthly
-        self.held_days, self.rotates_at = held_days, rotates_at
+        self.name, self.purpose, self.table, self.monthly = name, purpose, table, monthly
+        self.held_days, self.rotates_at = held_days, time_of_day(name, rotates_at)
         self.zone = None if zone is None else ZoneInfo(zone)
+        self.home = self.zone or ZoneInfo("UTC")
 
     def day_of(self, at: float) -> int:
         """The day, or month, that the instant falls on."""

@@ -49,9 +49,8 @@ class Cohorts(ByDay):
         self, keyspace: Keyspace, prefix: str, *, periods: Sequence[int] = (0, 1, 7, 30, 90), window_days: int = 182,
         zone: str | None, table: str | None = None, rotates_at: str = "02:00", **facts: Unpack[PatternFacts],
     ) -> None:
-        super().__init__(
-            name_of(prefix), zone=zone, table=table, held_days=window_days + 1, rotates_at=rotates_at
-        )
+        super().__init__(name_of(prefix), zone=zone, table=table, held_days=window_days + 1, rotates_at=rotates_at,
+                         purpose=facts["purpose"])
         self.prefix, self.periods, self.window_days = prefix, tuple(periods), window_days
         if not periods or list(periods) != sorted(set(periods)) or not 0 <= periods[0] <= periods[-1] <= window_days:
             raise DeclarationError(f"{prefix}: periods are days that grow, from 0 to {window_days}, got {periods}")

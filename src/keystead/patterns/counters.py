@@ -23,7 +23,7 @@ class Counter:
     """One total: ``{prefix}:count``. Its ``name`` is the prefix without ``stats:``."""
 
     def __init__(self, keyspace: Keyspace, prefix: str, **facts: Unpack[PatternFacts]) -> None:
-        self.name = name_of(prefix)
+        self.name, self.purpose = name_of(prefix), facts["purpose"]
         self.key = IntegerKey(keyspace, f"{prefix}:count", **facts)
 
     def increment(self, on: Executor, amount: int = 1) -> Awaitable[int]:
@@ -50,7 +50,7 @@ class MonthlyCounter:
     """
 
     def __init__(self, keyspace: Keyspace, prefix: str, *, zone: str, **facts: Unpack[PatternFacts]) -> None:
-        self.name = name_of(prefix)
+        self.name, self.purpose = name_of(prefix), facts["purpose"]
         self.zone = ZoneInfo(zone)
         self.total_key = IntegerKey(keyspace, f"{prefix}:count", **told(facts, scripts=_SCRIPTS))
         self.month_key = IntegerKey(

@@ -41,7 +41,7 @@ class _ByDay(ByDay):
         table: str | None = None, rotates_at: str = "02:00", **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(name_of(prefix), zone=zone, table=table, held_days=held_days, rotates_at=rotates_at,
-                         monthly=monthly)
+                         purpose=facts["purpose"], monthly=monthly)
         self.prefix = prefix
         variable = "unix_month" if monthly else "unix_date"
         scripts = (*self._scripts, *SCRIPTS)

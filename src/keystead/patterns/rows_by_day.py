@@ -95,7 +95,7 @@ class RowsByDay(ByDay):
         beside = earliest.removesuffix(":earliest")
         super().__init__(
             name_of(beside).removesuffix(":daily") if name is None else name, zone=zone, table=table,
-            held_days=held_days, rotates_at=rotates_at,
+            held_days=held_days, rotates_at=rotates_at, purpose=facts["purpose"],
         )
         if not fields or len(set(fields)) < len(fields):
             raise DeclarationError(f"{self.name}: a row needs fields, each once")

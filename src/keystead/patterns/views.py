@@ -97,7 +97,8 @@ class DimensionViews(ByDay):
         zone: str | None, table: str | None = None, held_days: int = 1, rotates_at: str = "02:00",
         most_values: int = 1000, **facts: Unpack[PatternFacts],
     ) -> None:
-        super().__init__(name_of(prefix), zone=zone, table=table, held_days=held_days, rotates_at=rotates_at)
+        super().__init__(name_of(prefix), zone=zone, table=table, held_days=held_days, rotates_at=rotates_at,
+                         purpose=facts["purpose"])
         if not 1 <= most_values <= 10_000:
             raise DeclarationError(f"{prefix}: most_values lies between 1 and 10,000, got {most_values}")
         self.prefix, self.dimension, self.most_values = prefix, dimension, most_values

@@ -12,7 +12,8 @@
 local head, middle, tail, aside, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4], {}
 
 for place = 1, #KEYS, 2 do
-  local day, at, found = ARGV[4 + (place + 1) / 2], {}, {}
+  local number, at, found = 4 + (place + 1) / 2, {}, {}
+  local day = ARGV[number]
   for _, hash in ipairs({KEYS[place], KEYS[place + 1]}) do
     local flat = redis.call('HGETALL', hash)
     for field = 1, #flat, 2 do
