@@ -1,15 +1,25 @@
-"""The fixtures are Keystead's own test kit, loaded by its pytest entry point, and ``server`` on top of it.
+"""The fixtures are Keystead's own test kit, loaded by its pytest entry point, ``server`` and ``database`` on top of it.
 
 ``server`` gives a connected client twice: once for one server with plain names, once for the six-node cluster with
 tagged names. A test that needs only one of them asks for ``valkey`` or ``cluster`` of the test kit.
+
+``database`` gives an empty database with all its tables twice: on SQLite, then on PostgreSQL. ``database_url`` is where
+it is, for other processes.
 """
 
-from collections.abc import AsyncIterator
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from keystead.engine import Valkey, connect
+from keystead.store import Database
+
+from .databases import PostgreSQL, migrated
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -43,3 +53,38 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Valkey]:
         yield client
     finally:
         await client.aclose()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server, shared by all processes of a test run; each makes databases of its own."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"{os.getpid()}"
+    # Not under pytest's own directory: the next run closes that to the user as whom PostgreSQL runs.
+    yield PostgreSQL(Path(tempfile.gettempdir(), f"keystead-postgresql-{run}"))
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sqlite") / "template.db"
+    migrated(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where an empty database with all its tables is."""
+    if request.param == "sqlite":
+        path = tmp_path / "keystead.db"
+        shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
+        yield f"sqlite:///{path}"
+    else:
+        server: PostgreSQL = request.getfixturevalue("postgresql")
+        with server.database(server.template) as url:
+            yield url
+
+
+@pytest_asyncio.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """An empty database with all its tables: SQLite, then PostgreSQL."""
+    async with Database.open(database_url) as opened:
+        yield opened

@@ -68,7 +68,9 @@ def mirrors(module):
 
 def test_every_module_has_a_test_module():
     excused = WITHOUT_BEHAVIOUR | set(TESTED_IN)
+    # Steps of the tables are tested together: the whole line is walked on both databases.
     missing = [module.name for module in modules() if module.path.name != "__init__.py"
+               and not module.name.startswith("store/migrations/versions/")
                and module.name not in excused and not any(test.is_file() for test in mirrors(module))]
     assert not missing, "modules without the test module that mirrors them"
 

@@ -1,0 +1,6 @@
+"""Store: the SQL database, its migrations, and what leaves with a transaction."""
+
+from keystead.store.database import Database
+from keystead.store.tables import METADATA
+
+__all__ = ["Database", "METADATA"]

@@ -1,0 +1,247 @@
+"""The database: connections, transactions, and the few statements that differ between SQLite and PostgreSQL."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
+from typing import Any, Final, Self
+
+from sqlalchemy import Table, event, literal, text
+from sqlalchemy.dialects import postgresql as postgresql_dialect
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from keystead.errors import Invalid, KeysteadError, ReplyLost, Unavailable
+from keystead.store import postgresql, sqlite
+from keystead.store.address import Address, Dialect, parse_address
+from keystead.store.failures import meaning
+from keystead.store.migration import upgrade
+
+WAIT_SECONDS: Final = 30.0
+# Rows of one statement: enough that the round trip does not count, few enough that memory does not either.
+STEP_ROWS: Final = 1000
+
+Insert = sqlite_dialect.Insert | postgresql_dialect.Insert
+
+
+class Database:
+    """Tables by URL: SQLite or PostgreSQL behind one face. Made by ``open``.
+
+    A statement that finds the database away, locked for too long or out of resources raises ``Unavailable``, wherever
+    it stands; a wrong setup raises ``Invalid``; errors of the statement itself stay those of SQLAlchemy
+    (``IntegrityError``). No message holds a password or the value of a parameter.
+    """
+
+    def __init__(self, address: Address, writing: AsyncEngine, reading: AsyncEngine, wait_seconds: float) -> None:
+        self._address = address
+        self._writing = writing
+        self._reading = reading
+        self._wait_seconds = wait_seconds
+        # SQLite has one writer. Ours queue here, first come first served, instead of trying again and again.
+        self._turn = asyncio.Lock() if self.dialect == "sqlite" else None
+        self._writers: set[asyncio.Task[Any] | None] = set()
+        self._after: dict[AsyncConnection, list[Callable[[], None]]] = {}
+        for engine in (writing, reading):
+            event.listen(engine.sync_engine, "handle_error", self._meaning_of)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, url: str, *, wait_seconds: float = WAIT_SECONDS) -> AsyncIterator[Self]:
+        """Connect for as long as the block runs: ``sqlite:///FILE`` or ``postgresql://USER:PASSWORD@HOST/DATABASE``.
+
+        A SQLite file that does not exist is made, with its directory. ``wait_seconds``: how long anything waits for a
+        lock or a free connection. A URL that cannot be used, a wrong password, a missing database: ``Invalid`` that
+        says what to do; a server that does not answer: ``Unavailable``.
+        """
+        address = parse_address(url)
+        if address.dialect == "sqlite":
+            await asyncio.to_thread(_prepare, address, wait_seconds)
+            engines = sqlite.engines(address.path, wait_seconds)
+        else:
+            engines = postgresql.engines(address.dsn, wait_seconds)
+        database = cls(address, *engines, wait_seconds)
+        try:
+            async with database.reading() as sql:  # a wrong password shows now, and not at the first request
+                await sql.execute(text("SELECT 1"))
+            yield database
+        finally:
+            for engine in engines:
+                await engine.dispose()
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._address.dialect
+
+    @property
+    def shown(self) -> str:
+        """How messages speak of this database; without a password."""
+        return self._address.shown
+
+    # -- transactions -----------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """A block whose changes all happen, when it ends, or none, when it raises or the process dies.
+
+        On SQLite it may write from the start and no other writer runs beside it, so keep it short and await nothing
+        slow in it. On PostgreSQL it is read committed. ``Unavailable`` means that nothing was changed, except for
+        ``ReplyLost``: the connection broke during the commit, which may or may not have happened.
+        """
+        task = asyncio.current_task()
+        if task in self._writers:
+            raise Invalid("a transaction is open in this task; hand its connection on instead of opening another")
+        async with self._our_turn(task), self._connected(self._writing) as sql:
+            await sql.begin()
+            after = self._after[sql] = []
+            try:
+                yield sql
+                await self._commit(sql)
+            finally:
+                del self._after[sql]
+        for each in after:
+            each()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A block that only reads, and sees the database as it was at its first statement. Never waits for writers."""
+        async with self._connected(self._reading) as sql:
+            yield sql
+
+    def after_commit(self, sql: AsyncConnection, call: Callable[[], None]) -> None:
+        """Call a function once the transaction of this connection has been committed; never if it has not.
+
+        The process may die in between, so it can only hasten what happens anyhow. It must not raise.
+        """
+        if sql not in self._after:
+            raise Invalid("this connection is in no transaction of the database; take it from database.transaction()")
+        self._after[sql].append(call)
+
+    async def migrate(self) -> None:
+        """Bring the tables to what this version of Keystead needs, in one transaction. Any number may do so at once.
+
+        ``Invalid`` when the database was brought further by a newer version.
+        """
+        async with self.transaction() as sql:
+            await sql.run_sync(upgrade)
+
+    # -- statements -------------------------------------------------------------------------------------------------
+
+    def insert(self, table: Table) -> Insert:
+        """The dialect's own INSERT, with ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
+        return sqlite_dialect.insert(table) if self.dialect == "sqlite" else postgresql_dialect.insert(table)
+
+    async def insert_many(
+        self, sql: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]], *, ignore_conflicts: bool = False
+    ) -> int:
+        """Insert rows, all with the same columns, and say how many were inserted.
+
+        ``ignore_conflicts``: a row whose key is there already is left out. Rows are read as they are sent, a thousand
+        at a time, so there may be any number of them.
+        """
+        plain = self.insert(table)
+        ignoring = plain.on_conflict_do_nothing().returning(literal(1))
+        count = 0
+        for step in _steps(table, rows):
+            if ignore_conflicts:
+                count += len((await sql.execute(ignoring, step)).all())
+            else:
+                await sql.execute(plain, step)
+                count += len(step)
+        return count
+
+    async def add_many(
+        self, sql: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]], *, keys: Sequence[str],
+        add: Sequence[str],
+    ) -> None:
+        """Insert rows, or add the columns ``add`` to those of the row that has the same ``keys``.
+
+        ``keys`` are the columns of a primary key or unique index; those of ``add`` must not hold NULL. Rows are
+        sorted by their keys, so that two who add to the same rows do not lock each other out.
+        """
+        statement = self.insert(table)
+        adding = statement.on_conflict_do_update(
+            index_elements=list(keys), set_={name: table.c[name] + statement.excluded[name] for name in add}
+        )
+        in_order = sorted(rows, key=lambda row: [row[key] for key in keys])
+        for step in _steps(table, in_order):
+            await sql.execute(adding, step)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _our_turn(self, task: asyncio.Task[Any] | None) -> AsyncIterator[None]:
+        if self._turn is not None:
+            try:
+                async with asyncio.timeout(self._wait_seconds):
+                    await self._turn.acquire()
+            except TimeoutError:
+                raise Unavailable(f"{self.shown} is busy: too many of this process wait to write") from None
+        self._writers.add(task)
+        try:
+            yield
+        finally:
+            self._writers.discard(task)
+            if self._turn is not None:
+                self._turn.release()
+
+    @asynccontextmanager
+    async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        sql = engine.connect()
+        try:
+            await sql.start()
+        except (SQLAlchemyError, OSError) as error:  # TimeoutError is an OSError
+            raise meaning(getattr(error, "orig", error), self._address, lost=True) or error from None
+        try:
+            yield sql
+        finally:
+            # Gives the connection back, and undoes what was not committed: also when this task is cancelled meanwhile.
+            await asyncio.shield(sql.close())
+
+    async def _commit(self, sql: AsyncConnection) -> None:
+        try:
+            await sql.commit()
+        except Unavailable as error:
+            if self.dialect == "sqlite" or _is_answer(error.__cause__):
+                raise
+            raise ReplyLost(f"{error}, during a commit: it may or may not have happened") from error.__cause__
+
+    def _meaning_of(self, context: ExceptionContext) -> KeysteadError | None:
+        error = context.original_exception
+        if not isinstance(error, Exception):  # a cancelled task
+            return None
+        if isinstance(error, TimeoutError):
+            context.is_disconnect = True  # nobody knows what the server makes of it
+        return meaning(error, self._address, lost=context.is_disconnect)
+
+
+def _is_answer(error: BaseException | None) -> bool:
+    """Whether the server itself refused the commit, as opposed to a connection that broke."""
+    code = getattr(error, "sqlstate", None) or ""
+    return bool(code) and code[:2] not in ("08", "57")
+
+
+def _prepare(address: Address, wait_seconds: float) -> None:
+    try:
+        sqlite.prepare(address.path, wait_seconds)
+    except OSError as error:
+        raise Invalid(f"{address.shown} cannot be made: {error.strerror}; check the path and its rights") from None
+    except sqlite3.Error as error:
+        raise meaning(error, address) or error from None
+
+
+def _steps(table: Table, rows: Iterable[Mapping[str, Any]]) -> Iterable[list[dict[str, Any]]]:
+    """Rows in lists of a thousand; all must have the columns of the first, since a statement is made for those."""
+    columns: set[str] | None = None
+    left = iter(rows)
+    while step := [dict(row) for row in islice(left, STEP_ROWS)]:
+        columns = columns or set(step[0])
+        if unknown := columns - set(table.c.keys()):
+            raise Invalid(f"table {table.name} has no column {', '.join(sorted(unknown))}")
+        for row in step:
+            if row.keys() != columns:
+                odd = ", ".join(sorted(row.keys() ^ columns))
+                raise Invalid(f"table {table.name}: rows of one insert have the same columns, but not all have {odd}")
+        yield step

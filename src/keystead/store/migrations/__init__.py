@@ -1,0 +1,1 @@
+"""The steps of the tables, in ``versions``; taken by ``keystead.store.migration``."""

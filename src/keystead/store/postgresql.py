@@ -1,0 +1,38 @@
+"""PostgreSQL as we use it: asyncpg, read committed for writing, one snapshot for reading."""
+
+from typing import Final, cast
+
+import asyncpg
+from sqlalchemy import event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+
+CONNECTIONS: Final = 10
+MORE_CONNECTIONS: Final = 10
+CONNECT_SECONDS: Final = 10
+STATEMENT_SECONDS: Final = 300
+
+
+def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
+    """One for writing and one for reading, over the same connections."""
+
+    async def connect() -> asyncpg.Connection:
+        return await asyncpg.connect(
+            dsn, timeout=CONNECT_SECONDS, command_timeout=STATEMENT_SECONDS,
+            server_settings={"application_name": "keystead"},
+        )
+
+    writing = create_async_engine(
+        "postgresql+asyncpg://", async_creator=connect, isolation_level="READ COMMITTED", hide_parameters=True,
+        pool_size=CONNECTIONS, max_overflow=MORE_CONNECTIONS, pool_timeout=wait_seconds, pool_use_lifo=True,
+    )
+
+    @event.listens_for(writing.sync_engine, "checkout")
+    def is_open(connection: object, record: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+        # After a restart of the server the idle connections are known to be closed; no round trip is needed to see it.
+        if cast(asyncpg.Connection, record.driver_connection).is_closed():
+            raise DisconnectionError
+
+    reading = writing.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return writing, reading

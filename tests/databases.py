@@ -1,0 +1,60 @@
+"""Databases for the tests: a PostgreSQL server out of a wheel, and new databases on it for little."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from keystead.store import Database
+
+
+def migrated(url: str) -> None:
+    """Make all tables there, and close it."""
+
+    async def migrate() -> None:
+        async with Database.open(url) as database:
+            await database.migrate()
+
+    asyncio.run(migrate())
+
+
+class PostgreSQL:
+    """A running server. It ends with the last process that uses its directory."""
+
+    def __init__(self, directory: Path) -> None:
+        pgserver = pytest.importorskip("pgserver")
+        directory.mkdir(exist_ok=True)
+        self._server = pgserver.get_server(directory, cleanup_mode="delete")
+        self._names = (f"test_{os.getpid()}_{number}" for number in itertools.count())
+        # No test takes the power away, so nothing need reach the disk.
+        self.run("ALTER SYSTEM SET fsync = off")
+        self.run("SELECT pg_reload_conf()")
+
+    def run(self, statement: str) -> str:
+        return str(self._server.psql(statement))
+
+    def url(self, database: str) -> str:
+        return str(self._server.get_uri(database))
+
+    @cached_property
+    def template(self) -> str:
+        """The name of a database with all tables, of which copies are made."""
+        name = next(self._names)
+        self.run(f"CREATE DATABASE {name}")
+        migrated(self.url(name))
+        return name
+
+    @contextmanager
+    def database(self, template: str = "template0") -> Iterator[str]:
+        """The URL of a new database, for as long as the block runs."""
+        name = next(self._names)
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield self.url(name)
+        finally:
+            self.run(f"DROP DATABASE {name} WITH (FORCE)")

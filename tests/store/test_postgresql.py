@@ -1,0 +1,73 @@
+"""PostgreSQL: connections that break, locks that cross."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import text
+
+from keystead.errors import ReplyLost, Unavailable
+from keystead.store import Database
+
+from ..databases import PostgreSQL
+from .items import change, items, make_tables, put
+
+
+@pytest_asyncio.fixture
+async def database(postgresql: PostgreSQL) -> AsyncIterator[Database]:
+    with postgresql.database() as url:
+        async with Database.open(url) as database:
+            await make_tables(database, a=1, b=1)
+            yield database
+
+
+async def end_others(database: Database) -> None:
+    async with database.transaction() as sql:
+        await sql.execute(text(
+            "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ))
+
+
+async def test_a_connection_lost_in_a_transaction_is_unavailable_and_nothing_is_half_done(database: Database) -> None:
+    with pytest.raises(Unavailable, match="PostgreSQL database") as lost:
+        async with database.transaction() as sql:
+            await sql.execute(put("lost", 1))
+            await asyncio.create_task(end_others(database))
+            await sql.execute(put("lost too", 1))
+    assert not isinstance(lost.value, ReplyLost)
+    assert await items(database) == {"a": 1, "b": 1}
+
+
+async def test_a_connection_lost_before_the_commit_says_that_its_fate_is_not_known(database: Database) -> None:
+    called: list[int] = []
+    with pytest.raises(ReplyLost, match="may or may not have happened"):
+        async with database.transaction() as sql:
+            await sql.execute(put("lost", 1))
+            database.after_commit(sql, lambda: called.append(1))
+            await asyncio.create_task(end_others(database))
+    assert called == []
+    assert await items(database) == {"a": 1, "b": 1}
+
+
+async def test_connections_that_broke_while_idle_are_not_handed_out(database: Database) -> None:
+    async with database.reading() as one, database.reading() as other:
+        await one.execute(text("SELECT 1"))
+        await other.execute(text("SELECT 1"))
+    await end_others(database)
+    await asyncio.gather(*(items(database) for _ in range(5)))
+
+
+async def test_a_deadlock_undoes_one_and_says_that_it_may_be_tried_again(database: Database) -> None:
+    met = asyncio.Barrier(2)
+
+    async def both(first: str, second: str) -> None:
+        async with database.transaction() as sql:
+            await sql.execute(change(first, 5))
+            await met.wait()
+            await sql.execute(change(second, 5))
+
+    ended = await asyncio.gather(both("a", "b"), both("b", "a"), return_exceptions=True)
+    assert sorted(type(each).__name__ for each in ended) == ["NoneType", "Unavailable"]
+    assert await items(database) == {"a": 5, "b": 5}
