@@ -16,7 +16,7 @@ import pytest
 from keystead.cli import entry
 from keystead.clock import SystemClock
 from keystead.engine import Valkey, connect
-from keystead.jobs import Inspection, Jobs
+from keystead.jobs import Calendar, Inspection, Jobs, Recurring, RecurringList, RecurringLoop
 from keystead.jobs.keys import TOTALS, WORKER, WORKERS, Queue
 from keystead.jobs.models import WorkerState
 from keystead.jobs.progress import Progress
@@ -130,6 +130,22 @@ def test_jobs_of_a_place_are_listed(jobs, filled, place, names, says) -> None:
     assert f"{len(names)} of {len(names)} {place} jobs" in outcome.err
     found = json.loads(jobs("list", place, "--format", "json").out)
     assert [job["uid"] for job in found["jobs"]] == [filled[name] for name in names] and found["total"] == len(names)
+
+
+def test_recurring_jobs_of_all_queues_are_listed(jobs, do) -> None:
+    async def fill(valkey: Valkey, client: Jobs) -> None:
+        for queue in ("", "mail"):
+            entries = [Recurring("shop.rotate", Calendar("UTC", minutes=(0,), seconds=(0,)))]
+            await RecurringLoop(valkey, RecurringList(entries, queue=queue)).step()
+        await Queue().recurring.next.add(valkey, "17", 1000.0)
+
+    do(fill)
+    outcome = jobs("recurring")
+    rows = [line.split() for line in outcome.out.splitlines()]
+    assert outcome.code == 0 and [row[:3] for row in rows if row and row[0] == "entry"] == [["entry", "17", "hot"]]
+    assert sorted(row[1] for row in rows if row and row[0] == "shop.rotate") == ["hot", "mail"]
+    found = json.loads(jobs("recurring", "--queue", "mail", "--format", "json").out)
+    assert [(one["queue"], one["name"], one["last_at"]) for one in found] == [("mail", "shop.rotate", None)]
 
 
 def test_jobs_that_wait_for_others_are_listed(jobs, filled) -> None:

@@ -74,13 +74,14 @@ CLOCK = '''
 """Recurring jobs of a user's own program."""
 
 import tasks
-from keystead.jobs import Recurring
-from keystead.jobs.calendar import Calendar
+from keystead.jobs import Calendar, Recurring, RecurringList
 
 book = tasks.book
 greet = tasks.greet
 SECONDLY = Recurring(greet, Calendar("UTC", seconds=tuple(range(60))), {"name": "tick"})
 ALL = [SECONDLY, Recurring(greet, Calendar("UTC", seconds=(30,)), {"name": "half"})]
+IN_MAIL = Recurring(greet, Calendar("UTC", seconds=(7,)), {"name": "mail"})
+MAIL = RecurringList([IN_MAIL], queue="mail", version=3)
 '''
 
 
@@ -219,8 +220,9 @@ def test_recurring_jobs_of_a_module_are_queued_when_they_are_due(server, program
         until(lambda: told(program, "tick"), program)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0
-    assert ", 2 recurring" in said(program)
-    assert server.call("ZCARD", "rjobs") == 2
+    assert ", 3 recurring" in said(program)
+    assert server.call("ZCARD", "rjobs") == 2 and server.call("ZCARD", "jobs:queue:mail:recurring") == 1
+    assert server.call("GET", "jobs:queue:mail:recurring:version").startswith(b"3:")
 
 
 def test_recurring_jobs_can_be_left_to_others(server, program: Path) -> None:

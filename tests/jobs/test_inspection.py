@@ -8,6 +8,7 @@ from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.jobs import HIGH_RESOURCE_COST, JobBook, Jobs, Worker, WorkerSettings, job
 from keystead.jobs.inspection import Inspection
+from keystead.jobs.inspection_views import RecurringView
 from keystead.jobs.keys import QUEUES, WORKER, WORKERS, Queue
 from keystead.jobs.models import JobRecord, WorkerState
 from keystead.patterns.worklist_items import Item
@@ -94,6 +95,21 @@ async def test_pausing_and_resuming(server: Valkey, inspection: Inspection) -> N
     assert await Queue().paused.is_raised(server) and await Queue("mail").paused.is_raised(server)
     assert await inspection.resume() and not await inspection.resume()
     assert not await Queue().paused.is_raised(server) and await Queue("mail").paused.is_raised(server)
+
+
+async def test_recurring_jobs_of_all_queues_come_by_their_next_run(server: Valkey, inspection: Inspection) -> None:
+    assert await inspection.recurring() == []
+    for queue, member, next_at in (("", "17", 3000.0), ("mail", "18", 1000.0), ("mail", "17", 2000.0)):
+        await Queue(queue).recurring.next.add(server, member, next_at)
+    await server.zadd(Queue().recurring.next.name(server.layout), {b"\xff\xfe": 1})  # of another program
+    await Queue().recurring.names.set(server, "17", "shop.greet")
+    await Queue("mail").recurring.last.set(server, "17", 900)
+    await QUEUES.at().add(server, "mail")
+    found = [RecurringView("mail", "18", "", 1000.0, None), RecurringView("mail", "17", "", 2000.0, 900),
+             RecurringView("hot", "17", "shop.greet", 3000.0, None)]
+    assert await inspection.recurring() == found
+    assert await inspection.recurring(most=1) == found[:1] and await inspection.recurring(["hot"]) == found[2:]
+    assert [view.title for view in found] == ["entry 18", "entry 17", "shop.greet"]
 
 
 async def test_workers_are_told_apart_from_those_that_died(server: Valkey, inspection: Inspection) -> None:

@@ -20,19 +20,13 @@ from keystead.jobs import recurring_loop
 from keystead.jobs.book import JobBook, job
 from keystead.jobs.calendar import AnyOf, Calendar, When
 from keystead.jobs.cron import cron
-from keystead.jobs.keys import (
-    JOBS,
-    RECURRING,
-    RECURRING_HASH,
-    RECURRING_LAST,
-    RECURRING_PURGATORY,
-    RECURRING_VERSION,
-    Queue,
-)
+from keystead.jobs.inspection import Inspection
+from keystead.jobs.inspection_views import RecurringView
+from keystead.jobs.keys import JOBS, QUEUES, Queue
 from keystead.jobs.models import JobRecord
-from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList, recurring_overview
+from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList
 from keystead.jobs.recurring_loop import PAUSE_SECONDS, RecurringLoop, Standing
-from keystead.jobs.worker import Worker
+from keystead.jobs.worker import Worker, WorkerSettings
 from keystead.keys import Registry
 from keystead.testing.clock import MovableClock
 from tests.patterns.crash import Died, Mortal, crash_points
@@ -60,35 +54,38 @@ def entry(name: str = "a", when: When = HOURLY, **more: Any) -> Recurring:
 
 
 class Scene:
-    """A server, a clock that is moved by hand, and loops on them."""
+    """A server, a clock that is moved by hand, and loops on them that serve one queue."""
 
-    def __init__(self, valkey: Valkey, now: float = START) -> None:
+    def __init__(self, valkey: Valkey, now: float = START, queue: str = "") -> None:
         self.valkey = valkey
+        self.queue = Queue(queue)
+        self.keys = self.queue.recurring
         self.clock = MovableClock(now=now)
 
     def loop(self, *jobs: Recurring, version: int = 0, on: Any = None) -> RecurringLoop:
-        return RecurringLoop(on or self.valkey, RecurringList(jobs, version=version), clock=self.clock)
+        declared = RecurringList(jobs, version=version, queue=self.queue.name)
+        return RecurringLoop(on or self.valkey, declared, clock=self.clock)
 
     async def queued(self) -> list[tuple[str, int, float]]:
         """Job, time for which it runs and time when it was queued, of everything in the queue."""
         found = []
-        for record in await Queue().work.queue.range(self.valkey):
+        for record in await self.queue.work.queue.range(self.valkey):
             head, _, due = record.uid.rpartition("_")
             assert head.startswith("rjob_")
             found.append((record.name.removeprefix("tests."), int(due) - START, record.queued_at - START))
         return found
 
     async def scores(self) -> dict[str, float]:
-        return dict(await RECURRING.at().range(self.valkey))
+        return dict(await self.keys.next.range(self.valkey))
 
     async def flush(self) -> None:
         for node in await self.valkey.nodes():
             await node.call(("FLUSHALL",))
 
 
-@pytest.fixture
-def scene(server: Valkey) -> Scene:
-    return Scene(server)
+@pytest.fixture(params=["", "mail"], ids=["hot", "mail"])
+def scene(server: Valkey, request: pytest.FixtureRequest) -> Scene:
+    return Scene(server, queue=request.param)
 
 
 # -- declarations ------------------------------------------------------------------------------------------------------
@@ -142,6 +139,7 @@ def test_what_is_declared_does_not_change_with_the_mapping_that_was_given() -> N
     (lambda: entry(kwargs={1: 2}), "names must be text"), (lambda: entry(when="0 2 * * *"), r"cron\(text, zone\)"),
     (lambda: Missed(0), "most from 1 to"), (lambda: Missed.run_all(1001), "most from 1 to"),
     (lambda: Missed.skip(0), "late_seconds > 0"),
+    (lambda: RecurringList(queue="a:b"), "text without colons"),
     (lambda: RecurringList([entry("gone")]).check(JobBook.of(report)), "no such job in the book"),
     (lambda: RecurringList([entry("report", kwargs={"x": 1})]).check(JobBook.of(report)), "unexpected keyword"),
 ])  # fmt: skip
@@ -200,12 +198,13 @@ async def test_due_run_is_queued_once_and_the_next_one_waits(scene: Scene) -> No
     scene.clock.advance(2.25)
     await loop.step()
     await loop.step()
-    [record] = await Queue().work.queue.range(scene.valkey)
+    [record] = await scene.queue.work.queue.range(scene.valkey)
     assert record == JobRecord(
         "tests.report", {"pages": 3}, START + 3600.25, f"rjob_{one.hash}_{START + 3600}"
     )
-    [view] = await recurring_overview(scene.valkey, loop.jobs)
-    assert (view.recurring, view.next_at, view.last_at) == (one, START + 7200, START + 3600)
+    assert await Inspection(scene.valkey, scene.clock).recurring() == [
+        RecurringView(scene.queue.name or "hot", one.hash, "tests.report", START + 7200, START + 3600)
+    ]
 
 
 async def test_names_are_as_documented_and_declared(scene: Scene) -> None:
@@ -218,9 +217,61 @@ async def test_names_are_as_documented_and_declared(scene: Scene) -> None:
         for key in await node.call(("KEYS", "*")):
             assert registry.resolve(key)
             names.add(key.decode().rpartition("}")[2])
-    assert names == {"rjobs", "rjobs:hash", "rjobs:last", "rjobs:version", "jobs:hot"}
-    assert await RECURRING_HASH.at().get(scene.valkey) == loop.jobs.hash
-    assert await RECURRING_VERSION.at().get(scene.valkey) == f"7:{loop.jobs.hash}"
+    stem, *others = ("jobs:queue:mail:recurring", "jobs:queue:mail", "jobs:queues") if scene.queue.name else \
+        ("rjobs", "jobs:hot")
+    assert names == {stem, *(f"{stem}:{name}" for name in ("hash", "last", "names", "version")), *others}
+    assert await scene.keys.hash.get(scene.valkey) == loop.jobs.hash
+    assert await scene.keys.version.get(scene.valkey) == f"7:{loop.jobs.hash}"
+
+
+async def test_list_of_a_queue_never_touches_that_of_another(server: Valkey) -> None:
+    """The same entries, other versions, and runs of a job that workers of the other queue do not know."""
+    hot, mail, text = (Scene(server, queue=name) for name in ("hot", "mail", "text"))
+    assert hot.queue.name == "", "hot is what people call the one without a name"
+    hot_loop = hot.loop(entry("a", MINUTELY), entry("b"))
+    mail_loop, text_loop = mail.loop(entry("c", MINUTELY), version=9), text.loop(entry("a", MINUTELY), version=2)
+    for minute in range(3):
+        for scene, loop in ((hot, hot_loop), (mail, mail_loop), (text, text_loop)):
+            await loop.step()
+            assert loop.standing is Standing.SERVES
+            assert await scene.scores() == {
+                one.hash: one.when.next_after(scene.clock.now()) for one in loop.jobs
+            }
+            scene.clock.advance(60)
+        assert await hot.queued() == [("a", at * 60, at * 60.0) for at in range(1, minute + 1)]
+        assert await mail.queued() == [("c", at * 60, at * 60.0) for at in range(1, minute + 1)]
+        assert await text.queued() == [("a", at * 60, at * 60.0) for at in range(1, minute + 1)]
+    await text.loop(version=3).step()
+    assert await text.scores() == {} and len(await hot.scores()) == 2 and len(await mail.scores()) == 1
+    inspection = Inspection(server, hot.clock)
+    assert [(view.queue, view.name) for view in await inspection.recurring()] == [
+        ("hot", "tests.a"), ("mail", "tests.c"), ("hot", "tests.b")
+    ]
+    assert [view.queue for view in await inspection.recurring(["mail"])] == ["mail"]
+
+
+async def test_queue_is_listed_as_long_as_its_list_is_served(scene: Scene) -> None:
+    inspection, listed = Inspection(scene.valkey, scene.clock), ["hot", *filter(None, [scene.queue.name])]
+    loop = scene.loop(entry())
+    await loop.step()
+    assert await inspection.queue_names() == listed
+    await QUEUES.at().delete(scene.valkey)
+    scene.clock.advance(60)
+    await loop.step()
+    assert await inspection.queue_names() == listed
+
+
+async def test_names_are_those_of_the_list_in_force(scene: Scene) -> None:
+    kept, gone, new = entry("kept"), entry("gone"), Recurring(report, HOURLY)
+    await scene.loop(kept, gone, version=1).step()
+    assert await scene.keys.names.all(scene.valkey) == {kept.hash: "tests.kept", gone.hash: "tests.gone"}
+    await scene.keys.names.set(scene.valkey, kept.hash, "something else")
+    await scene.loop(new, kept, version=2).step()
+    assert await scene.keys.names.all(scene.valkey) == {kept.hash: "tests.kept", new.hash: "tests.report"}
+    await scene.loop(gone, version=1).step()
+    assert gone.hash not in await scene.keys.names.all(scene.valkey), "a list that is not in force names nobody"
+    await scene.loop(version=3).step()
+    assert await scene.keys.names.all(scene.valkey) == {}
 
 
 async def test_long_absence_does_not_pile_up(scene: Scene) -> None:
@@ -270,7 +321,7 @@ async def test_changed_list_keeps_overdue_runs_and_forgets_what_is_gone(scene: S
     await second.step()
     assert [name for name, _, _ in await scene.queued()][2:] == ["kept"]
     assert await scene.scores() == {kept.hash: START + 3 * 3600, new.hash: START + 7260}
-    assert (await RECURRING_LAST.at().all(scene.valkey)).keys() == {kept.hash}
+    assert (await scene.keys.last.all(scene.valkey)).keys() == {kept.hash}
     assert await first.step() == PAUSE_SECONDS and first.standing is Standing.OLDER
 
 
@@ -292,8 +343,8 @@ async def test_older_list_does_not_replace_a_newer_one(scene: Scene) -> None:
     for _ in range(3):
         assert await older.step() == PAUSE_SECONDS
         scene.clock.advance(3600)
-    assert older.standing is Standing.OLDER and await RECURRING_HASH.at().get(scene.valkey) == newer.jobs.hash
-    await RECURRING_VERSION.at().delete(scene.valkey)
+    assert older.standing is Standing.OLDER and await scene.keys.hash.get(scene.valkey) == newer.jobs.hash
+    await scene.keys.version.delete(scene.valkey)
     await older.step()
     assert older.standing is Standing.SERVES, "an operator who goes back deletes the version"
 
@@ -327,23 +378,23 @@ async def test_damage_is_mended_within_a_minute(scene: Scene) -> None:
     loop = scene.loop(*jobs)
     await loop.step()
     whole = await scene.scores()
-    await RECURRING.at().remove(scene.valkey, jobs[0].hash, jobs[1].hash)
-    await RECURRING.at().add(scene.valkey, "12345", START)  # nobody's, and due
-    await RECURRING.at().add(scene.valkey, jobs[2].hash, START + 1e8)  # by a clock that was years ahead
-    await RECURRING_PURGATORY.at().add(scene.valkey, jobs[1].hash, "777")
-    await scene.valkey.zadd(RECURRING.at().name(scene.valkey.layout), {b"\xff\xfe": 1})
-    await scene.valkey.hset(RECURRING_LAST.at().name(scene.valkey.layout), jobs[3].hash, "soon")
-    await scene.valkey.set(RECURRING_VERSION.at().name(scene.valkey.layout), "the newest")
+    await scene.keys.next.remove(scene.valkey, jobs[0].hash, jobs[1].hash)
+    await scene.keys.next.add(scene.valkey, "12345", START)  # nobody's, and due
+    await scene.keys.next.add(scene.valkey, jobs[2].hash, START + 1e8)  # by a clock that was years ahead
+    await scene.keys.purgatory.add(scene.valkey, jobs[1].hash, "777")
+    await scene.valkey.zadd(scene.keys.next.name(scene.valkey.layout), {b"\xff\xfe": 1})
+    await scene.valkey.hset(scene.keys.last.name(scene.valkey.layout), jobs[3].hash, "soon")
+    await scene.valkey.set(scene.keys.version.name(scene.valkey.layout), "the newest")
     scene.clock.advance(60)
     await loop.step()
     assert await scene.scores() == whole
-    assert await RECURRING_PURGATORY.at().size(scene.valkey) == 0
+    assert await scene.keys.purgatory.size(scene.valkey) == 0
 
 
 async def test_stranger_among_the_due_is_taken_away_and_holds_nothing_up(scene: Scene) -> None:
     loop = scene.loop(entry(when=MINUTELY))
     await loop.step()
-    await RECURRING.at().add(scene.valkey, "12345", START)
+    await scene.keys.next.add(scene.valkey, "12345", START)
     scene.clock.advance(60 - 1e-6)
     await loop.step()
     await loop.step()
@@ -474,7 +525,7 @@ class OlderLoop:
 
     def __init__(self, scene: Scene, jobs: RecurringList) -> None:
         self.scene, self.jobs, self.held = scene, jobs, ""
-        self.keys = [ref.at().name(scene.valkey.layout) for ref in (RECURRING, RECURRING_HASH, RECURRING_PURGATORY)]
+        self.keys = [ref.name(scene.valkey.layout) for ref in (scene.keys.next, scene.keys.hash, scene.keys.purgatory)]
 
     async def pop(self) -> bool:
         now = self.scene.clock.now()
@@ -486,7 +537,7 @@ class OlderLoop:
         return True
 
     async def queue(self) -> None:
-        await self.scene.valkey.rpush(Queue().work.queue.name(self.scene.valkey.layout), self.record)
+        await self.scene.valkey.rpush(self.scene.queue.work.queue.name(self.scene.valkey.layout), self.record)
 
     async def put_back(self) -> int:
         following = self.jobs.by_hash[self.held].when.next_after(self.scene.clock.now())
@@ -517,9 +568,9 @@ async def test_list_of_the_older_kind_is_replaced_again(scene: Scene) -> None:
     """That kind knows no versions, so nothing tells whose list is newer, and nobody else would run ours."""
     ours = scene.loop(entry(when=MINUTELY))
     await ours.step()
-    await RECURRING.at().remove(scene.valkey, *ours.jobs.by_hash)
-    await RECURRING.at().add(scene.valkey, "4711", START + 3600)
-    await RECURRING_HASH.at().set(scene.valkey, "4712")
+    await scene.keys.next.remove(scene.valkey, *ours.jobs.by_hash)
+    await scene.keys.next.add(scene.valkey, "4711", START + 3600)
+    await scene.keys.hash.set(scene.valkey, "4712")
     scene.clock.advance(61)
     await ours.step()
     assert ours.standing is Standing.SERVES and (await scene.scores()).keys() == ours.jobs.by_hash.keys()
@@ -531,7 +582,7 @@ async def test_what_a_dead_loop_of_the_older_kind_popped_runs_again_at_its_next_
     scene.clock.advance(60)
     older = OlderLoop(scene, ours.jobs)
     assert await older.pop()
-    assert await RECURRING_PURGATORY.at().size(scene.valkey) == 1
+    assert await scene.keys.purgatory.size(scene.valkey) == 1
     for _ in range(3):
         scene.clock.advance(60)
         await ours.step()
@@ -689,7 +740,8 @@ async def test_loop_goes_on_after_an_error(valkey: Valkey, monkeypatch: pytest.M
     assert not errors
 
 
-async def test_worker_runs_what_a_loop_queues(valkey: Valkey) -> None:
+@pytest.mark.parametrize("queue", ["hot", "mail"])
+async def test_worker_runs_what_a_loop_queues(valkey: Valkey, queue: str) -> None:
     seen: list[int] = []
 
     async def beat(*, due_at: int) -> None:
@@ -697,7 +749,8 @@ async def test_worker_runs_what_a_loop_queues(valkey: Valkey) -> None:
 
     book = JobBook()
     one = Recurring(book.register("tests.beat", beat), Calendar("UTC", seconds=tuple(range(60))), due_argument="due_at")
-    loop, worker = RecurringLoop(valkey, RecurringList([one])), Worker(valkey, book)
+    loop = RecurringLoop(valkey, RecurringList([one], queue=queue))
+    worker = Worker(valkey, book, WorkerSettings(queues=(queue,)))
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         running = [group.create_task(loop.run()), group.create_task(worker.run())]
         while len(seen) < 2:

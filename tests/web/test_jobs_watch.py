@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from keystead.clock import SystemClock
-from keystead.jobs import Inspection, Scheduler
-from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.jobs import Calendar, Inspection, Recurring, RecurringList, RecurringLoop, Scheduler
+from keystead.jobs.keys import Queue
 from keystead.web import jobs_watch as jobs_watch_module
 from keystead.web.jobs_watch import SHOWN_JOBS, JobsWatch
 
@@ -66,17 +66,16 @@ async def test_failed_ones_are_grouped_over_all_queues_largest_first(watch, valk
     ]
 
 
-async def test_recurring_jobs_have_times_and_a_name_once_a_run_was_seen(watch, valkey):
-    await RECURRING.at().add(valkey, "17", 2000.0)
-    await RECURRING.at().add(valkey, "18", 1000.0)
-    await RECURRING_LAST.at().set(valkey, "17", 900)
+async def test_recurring_jobs_of_all_queues_have_names_and_times(watch, valkey):
+    for queue, name in (("", "shop.greet"), ("mail", "shop.mail")):
+        hourly = Recurring(name, Calendar("UTC", minutes=(0,), seconds=(0,)))
+        await RecurringLoop(valkey, RecurringList([hourly], queue=queue)).step()
+        await Queue(queue).recurring.last.set(valkey, hourly.hash, 900)
     await watch.read()
-    assert [(one.hash, one.name, one.next_at, one.last_at) for one in watch.look.recurring] == [
-        ("18", "", 1000.0, None), ("17", "", 2000.0, 900)
-    ]
-    await valkey.rpush("jobs:hot", '{"name": "shop.greet", "kwargs": {}, "queued_at": 1, "uid": "rjob_17_900"}')
-    await watch.read()
-    assert [one.name for one in watch.look.recurring] == ["", "shop.greet"]
+    assert {(one.queue, one.name, one.last_at) for one in watch.look.recurring} == {
+        ("hot", "shop.greet", 900), ("mail", "shop.mail", 900)
+    }
+    assert all(one.next_at % 3600 == 0 for one in watch.look.recurring)
 
 
 async def test_foreign_key_under_a_name_of_ours_is_told_and_hides_nothing_known(watch, valkey):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keystead.cli.jobs_shown import error_table, job_facts, job_table, overview
+from keystead.cli.jobs_shown import error_table, job_facts, job_table, overview, recurring_table
 from keystead.cli.output import Format, FormatOption, note, write, write_json
 from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid, NotFound
@@ -160,6 +160,15 @@ def show(
 
 async def _with_time(inspection: "Inspection", asked: Awaitable[T]) -> tuple[T, float]:
     return await asked, inspection.now()
+
+
+def recurring(
+    context: typer.Context, queue: QueuesOption = None, url: UrlOption = None, format: FormatOption = Format.TABLE
+) -> None:
+    """List the jobs that run on a calendar, by their next run."""
+    entries, now = _ask(context, url, lambda inspection: _with_time(inspection, inspection.recurring(queue)))
+    write_json([entry.as_dict() for entry in entries]) if format is Format.JSON else \
+        write(recurring_table(entries, now))
 
 
 # -- stepping in -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from keystead.jobs.inspection_views import ErrorGroup, JobFound, JobView, QueueView, Snapshot, WorkerView
+    from keystead.jobs.inspection_views import (
+        ErrorGroup,
+        JobFound,
+        JobView,
+        QueueView,
+        RecurringView,
+        Snapshot,
+        WorkerView,
+    )
 
 SHOWN_ARGUMENTS = 80
 SHOWN_ERROR = 200
@@ -75,6 +83,15 @@ def job_table(place: str, jobs: "Sequence[JobView]", now: float) -> "Table":
             ("", f"no job: {job.problem}", job.queue, "")
         arguments = "" if record is None else _short(_json(record.kwargs), SHOWN_ARGUMENTS)
         shown.add_row(*map(_text, head), *(_text(extra[name]) for name in more), _text(arguments))
+    return shown
+
+
+def recurring_table(entries: "Sequence[RecurringView]", now: float) -> "Table":
+    """Recurring jobs, each in a row."""
+    shown = table("job", "queue", "next run", "", "last run", title="Recurring jobs")
+    for entry in entries:
+        shown.add_row(_text(entry.title), _text(entry.queue), _when(entry.next_at), _due(entry.next_at, now),
+                      _when(entry.last_at))
     return shown
 
 

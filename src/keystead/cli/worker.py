@@ -71,7 +71,7 @@ def worker(
     """
     settings = run_settings(context, valkey_url=url)
     book = load_book(modules)
-    calendar = load_recurring(modules, book) if recurring else None
+    calendars = load_recurring(modules, book) if recurring else []
     from keystead.jobs import WorkerSettings
     from keystead.jobs.inspection_views import queue_named
     from keystead.telemetry import configure_logging
@@ -83,7 +83,7 @@ def worker(
         concurrency=concurrency, threads=threads, grace_seconds=grace_seconds, at_most_once=at_most_once,
     )
     if processes == 1:
-        wait_for(_work(settings, book, wishes, calendar))
+        wait_for(_work(settings, book, wishes, calendars))
         return
     wait_for(_reach(settings))
     command = [sys.executable, "-m", "keystead.cli"]
@@ -107,23 +107,26 @@ def load_book(sources: Sequence[str]) -> "JobBook":
     return JobBook().merged([_book(source) for source in sources])
 
 
-def load_recurring(sources: Sequence[str], book: "JobBook") -> "RecurringList | None":
-    """The recurring jobs that these modules hold, alone or in lists; None if they hold none."""
+def load_recurring(sources: Sequence[str], book: "JobBook") -> list["RecurringList"]:
+    """The recurring jobs that these modules hold, alone or in lists: one list for each queue that they go to."""
     from keystead.jobs import Recurring, RecurringList
 
-    found: dict[int, Recurring] = {}  # one that stands in a list and under a name of its own counts once
-    version = 0
-    for source in sources:
-        for value in vars(_module(source.partition(":")[0])).values():
-            entries = [value] if isinstance(value, Recurring) else \
-                value if isinstance(value, RecurringList | list | tuple) else ()
-            found |= {id(entry): entry for entry in entries if isinstance(entry, Recurring)}
-            version = max(version, value.version if isinstance(value, RecurringList) else 0)
-    if not found:
-        return None
-    calendar = RecurringList(found.values(), version=version)
-    calendar.check(book)
-    return calendar
+    values = [value for source in sources for value in vars(_module(source.partition(":")[0])).values()]
+    lists = [value for value in values if isinstance(value, RecurringList)]
+    # One that stands in a list and under a name of its own counts once, and goes where the list says.
+    listed = {id(entry) for one in lists for entry in one}
+    loose = {id(entry): entry for value in values for entry in (value if isinstance(value, list | tuple) else [value])
+             if isinstance(entry, Recurring) and id(entry) not in listed}
+    if loose:
+        lists.append(RecurringList(loose.values()))
+    calendars: list[RecurringList] = []
+    for queue in dict.fromkeys(one.queue.name for one in lists):
+        same = [one for one in lists if one.queue.name == queue]
+        entries = {id(entry): entry for one in same for entry in one}
+        calendars.append(RecurringList(entries.values(), version=max(one.version for one in same), queue=queue))
+    for calendar in calendars:
+        calendar.check(book)
+    return [calendar for calendar in calendars if len(calendar)]
 
 
 def _module(name: str) -> ModuleType:
@@ -166,7 +169,7 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 
 
 async def _work(
-    settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendar: "RecurringList | None"
+    settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendars: "Sequence[RecurringList]"
 ) -> None:
     from keystead.clock import SystemClock
     from keystead.engine import parse, sync_clock
@@ -182,11 +185,11 @@ async def _work(
         gc.freeze()
         note(f"worker {worker.name} serves {', '.join(wishes.queues)} on {parse(settings.valkey.url).display}: "
              f"{len(book)} kinds of jobs, {wishes.concurrency} at once"
-             + (f", {len(calendar)} recurring" if calendar is not None else ""))
+             + (f", {sum(map(len, calendars))} recurring" if calendars else ""))
         async with asyncio.TaskGroup() as beside:
             parts = [beside.create_task(_tell_rates(worker))]
-            if calendar is not None:
-                parts.append(beside.create_task(_serve_calendar(worker, RecurringLoop(valkey, calendar))))
+            parts += [beside.create_task(_serve_calendar(worker, RecurringLoop(valkey, calendar)))
+                      for calendar in calendars]
             try:
                 await worker.run(signals=True)
             finally:

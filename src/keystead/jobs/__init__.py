@@ -25,7 +25,7 @@ from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
 from keystead.jobs.progress import Bounce, Progress, Told, telling
 from keystead.jobs.progress_watch import ProgressBatch, watch
 from keystead.jobs.records import encode_record
-from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList, RecurringView, recurring_overview
+from keystead.jobs.recurring import RUN_ONCE, Missed, Recurring, RecurringList
 from keystead.jobs.recurring_loop import RecurringLoop
 from keystead.jobs.retry import NEVER, GiveUp, Retry, RetryLater
 from keystead.jobs.scheduler import ScheduledTask, Scheduler, SchedulerOverview, SchedulerSettings, TaskState, TaskView
@@ -72,7 +72,6 @@ __all__ = [
     "Recurring",
     "RecurringList",
     "RecurringLoop",
-    "RecurringView",
     "Retry",
     "RetryLater",
     "Revived",
@@ -106,7 +105,6 @@ __all__ = [
     "graceful_sleep",
     "job",
     "preview",
-    "recurring_overview",
     "say_done",
     "telling",
     "watch",

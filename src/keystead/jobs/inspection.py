@@ -20,6 +20,7 @@ from keystead.jobs.inspection_views import (
     JobView,
     Place,
     QueueView,
+    RecurringView,
     Snapshot,
     Totals,
     WorkerView,
@@ -108,6 +109,22 @@ class Inspection:
     async def totals(self) -> Totals:
         found = await TOTALS.at().all(self._valkey)
         return Totals(found.get("done", 0), found.get("failed", 0), found.get("retried", 0))
+
+    async def recurring(self, names: Sequence[str] | None = None, *, most: int = 1000) -> list[RecurringView]:
+        """Entries of the recurring jobs of these queues or all, by their next run; ``most`` of them at most."""
+        chosen = [queue_named(name) for name in (names or await self.queue_names())]
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            asked = [
+                (queue, keys.next.range(pipeline, 0, most - 1), keys.last.all(pipeline), keys.names.all(pipeline))
+                for queue in chosen for keys in [queue.recurring]
+            ]
+            await pipeline.execute()
+        found: list[RecurringView] = []
+        for queue, scores, asked_last, asked_names in asked:
+            last, names_of = await asked_last, await asked_names
+            found += [RecurringView(queue.name or HOT, member, names_of.get(member, ""), next_at, last.get(member))
+                      for member, next_at in await scores]
+        return sorted(found, key=lambda view: view.next_at)[:most]
 
     # -- jobs -------------------------------------------------------------------------------------------------------
 

@@ -182,3 +182,24 @@ class ErrorGroup:
             "error": self.error, "queue": self.queue, "count": self.count, "first_at": self.first_at,
             "last_at": self.last_at, "names": self.names, "sample": self.sample.as_dict(),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class RecurringView:
+    """An entry of the recurring jobs of a queue; times are unix seconds, ``last_at`` None before its first run.
+
+    ``name`` is that of its job, empty for an entry of another program that stores none.
+    """
+
+    queue: str
+    hash: str
+    name: str
+    next_at: float
+    last_at: float | None
+
+    @property
+    def title(self) -> str:
+        return self.name or f"entry {self.hash}"
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)

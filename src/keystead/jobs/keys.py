@@ -1,5 +1,6 @@
 """Every key of the jobs room: queues, recurring jobs, scheduled tasks, progress, workers."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from keystead.jobs.models import Control, JobRecord, JobState, ProgressEvent, Task, WorkerState
@@ -45,17 +46,74 @@ FAIR_LEASE_SECONDS: Final = 10.0
 _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
 _BOTH: Final = ("jobs.client", "jobs.worker")
+_RECURRING: Final = ("jobs.recurring",)
 
 JOBS = Keyspace("jobs", tag="jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class RecurringRefs:
+    """Where the recurring jobs of one queue are kept."""
+
+    next: SortedSetRef[str]
+    last: MapRef[int]
+    names: MapRef[str]
+    hash: StringRef[str]
+    version: StringRef[str]
+    purgatory: SetRef[str]
+
+
+class RecurringKeys:
+    """The keys of the recurring jobs of a queue, under its tag: one script queues a run and sets the next one."""
+
+    def __init__(self, stem: str, tag: str, whose: str) -> None:
+        self.next: SortedSetKey[str] = SortedSetKey(
+            JOBS, stem, str, member="decimal hash of a recurring job", score="unix time of its next run", tag=tag,
+            purpose=f"recurring jobs of {whose} by their next run", writers=_RECURRING,
+            readers=(*_RECURRING, "jobs.inspection"),
+            dead_letter=OnCorrupt.MISS, scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
+        )
+        self.last: MapKey[int] = MapKey(
+            JOBS, f"{stem}:last", int, fields=("{hash}",), tag=tag, dead_letter=OnCorrupt.MISS, writers=_RECURRING,
+            readers=(*_RECURRING, "jobs.inspection"),
+            purpose=f"unix time of the newest queued run of each recurring job of {whose}",
+            scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
+        )
+        self.names: MapKey[str] = MapKey(
+            JOBS, f"{stem}:names", str, fields=("{hash}",), tag=tag, dead_letter=OnCorrupt.MISS, writers=_RECURRING,
+            readers=("jobs.inspection",), purpose=f"name of the job of each recurring job of {whose}",
+            scripts=("jobs/recurring_update.lua",),
+        )
+        self.hash: StringKey[str] = StringKey(
+            JOBS, f"{stem}:hash", str, tag=tag, purpose=f"decimal hash of the whole list of recurring jobs of {whose}",
+            writers=_RECURRING, readers=_RECURRING, scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
+        )
+        self.version: StringKey[str] = StringKey(
+            JOBS, f"{stem}:version", str, tag=tag, writers=_RECURRING, readers=_RECURRING,
+            purpose=f"version:hash of the list of recurring jobs of {whose}; an older one does not replace it",
+            scripts=("jobs/recurring_update.lua",),
+        )
+        self.purgatory: SetKey[str] = SetKey(
+            JOBS, f"{stem}:purgatory", str, member="decimal hash of a recurring job", tag=tag, writers=_RECURRING,
+            purpose=f"recurring jobs of {whose} that a loop of the older kind has popped and not put back yet",
+            readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
+        )
+
+    def at(self, **variables: str) -> RecurringRefs:
+        return RecurringRefs(
+            self.next.at(**variables), self.last.at(**variables), self.names.at(**variables), self.hash.at(**variables),
+            self.version.at(**variables), self.purgatory.at(**variables),
+        )
 
 
 class QueueKeys:
     """The keys of a queue: ``work`` is its list with purgatories; the others serve jobs with options.
 
-    ``stem`` begins the names of what lies beside the list. All share the tag of the queue.
+    ``stem`` begins the names of what lies beside the list, ``recurring`` those of recurring jobs. All share the tag of
+    the queue.
     """
 
-    def __init__(self, pattern: str, stem: str, purgatory: str, tag: str, whose: str) -> None:
+    def __init__(self, pattern: str, stem: str, purgatory: str, recurring: str, tag: str, whose: str) -> None:
         self.work: WorkList[JobRecord] = WorkList(
             JOBS, pattern, JobRecord, purgatory=purgatory, tries=TRIES_AFTER_CRASHES, alive_seconds=ALIVE_SECONDS,
             tag=tag, personal=True, purpose=f"jobs of {whose}, oldest left", writers=_BOTH, readers=_WORKER,
@@ -111,11 +169,13 @@ class QueueKeys:
             JOBS, f"{stem}:paused", tag=tag, purpose=f"while it is there nobody takes jobs of {whose}",
             writers=_CLIENT, readers=_WORKER,
         )
+        self.recurring = RecurringKeys(recurring, tag, whose)
 
 
-HOT_KEYS = QueueKeys("jobs:hot", "jobs", "jobs:processing", "jobs", "the hot queue")
+HOT_KEYS = QueueKeys("jobs:hot", "jobs", "jobs:processing", "rjobs", "jobs", "the hot queue")
 NAMED_KEYS = QueueKeys(
-    "jobs:queue:{queue}", "jobs:queue:{queue}", "jobs:queue:{queue}:processing", "jobs:{queue}", "a named queue"
+    "jobs:queue:{queue}", "jobs:queue:{queue}", "jobs:queue:{queue}:processing", "jobs:queue:{queue}:recurring",
+    "jobs:{queue}", "a named queue",
 )
 
 DONE: Channel[bytes] = Channel(
@@ -145,8 +205,8 @@ PROGRESS: Channel[list[ProgressEvent]] = Channel(
 # -- workers -----------------------------------------------------------------------------------------------------------
 
 QUEUES: SetKey[str] = SetKey(
-    JOBS, "jobs:queues", str, member="name of a queue", purpose="named queues that were ever used", writers=_BOTH,
-    readers=("jobs.inspection",),
+    JOBS, "jobs:queues", str, member="name of a queue", purpose="named queues that were ever used",
+    writers=(*_BOTH, *_RECURRING), readers=("jobs.inspection",),
 )
 WORKERS: SortedSetKey[str] = SortedSetKey(
     JOBS, "jobs:workers", str, member="a worker's name", score="unix time of its last sign of life",
@@ -174,33 +234,6 @@ FAIR: FairQueue[JobRecord] = FairQueue(
     JOBS, "jobs:fair", item=JobRecord, shard="{tenant}", lease_seconds=FAIR_LEASE_SECONDS, cap=100, personal=True,
     keepalives=Keepalives(JOBS, ("jobs:fair",), pattern="jobs:fair:lease:{item_uuid}", writers=_FAIR, readers=_FAIR),
     purpose="jobs of many tenants, served in turns", writers=_FAIR, readers=_FAIR,
-)
-
-# -- recurring jobs ----------------------------------------------------------------------------------------------------
-
-_RECURRING: Final = ("jobs.recurring",)
-RECURRING: SortedSetKey[str] = SortedSetKey(
-    JOBS, "rjobs", str, member="decimal hash of a recurring job", score="unix time of its next run",
-    purpose="recurring jobs by their next run", writers=_RECURRING, readers=_RECURRING, dead_letter=OnCorrupt.MISS,
-    scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
-)
-RECURRING_HASH: StringKey[str] = StringKey(
-    JOBS, "rjobs:hash", str, purpose="decimal hash of the whole list of recurring jobs", writers=_RECURRING,
-    readers=_RECURRING, scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
-)
-RECURRING_PURGATORY: SetKey[str] = SetKey(
-    JOBS, "rjobs:purgatory", str, member="decimal hash of a recurring job",
-    purpose="recurring jobs that a loop of the older kind has popped and not put back yet", writers=_RECURRING,
-    readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
-)
-RECURRING_LAST: MapKey[int] = MapKey(
-    JOBS, "rjobs:last", int, fields=("{hash}",), dead_letter=OnCorrupt.MISS, writers=_RECURRING, readers=_RECURRING,
-    purpose="unix time of the newest run of each recurring job that was queued",
-    scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
-)
-RECURRING_VERSION: StringKey[str] = StringKey(
-    JOBS, "rjobs:version", str, purpose="version:hash of the list of recurring jobs; an older one does not replace it",
-    writers=_RECURRING, readers=_RECURRING, scripts=("jobs/recurring_update.lua",),
 )
 
 # -- the distributed scheduler -----------------------------------------------------------------------------------------
@@ -309,3 +342,7 @@ class Queue:
     @property
     def paused(self) -> FlagRef:
         return self._keys.paused.at(**self._variables)
+
+    @property
+    def recurring(self) -> RecurringRefs:
+        return self._keys.recurring.at(**self._variables)

@@ -14,9 +14,8 @@ import msgspec
 from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.book import Job, JobBook
 from keystead.jobs.calendar import AnyOf, Calendar, When, newest_runs
-from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.jobs.keys import Queue
 from keystead.jobs.records import encode_record
-from keystead.keys import Executor
 
 MOST_RUNS = 1000
 MOST_VERSION = 2**53 - 1
@@ -113,16 +112,18 @@ class Recurring:
 
 
 class RecurringList:
-    """Every recurring job of a program.
+    """Every recurring job of a program, or of the part of it that has a queue of its own.
 
-    ``version`` is a number that grows with each deployment: a loop with a smaller one never replaces the list of a
-    loop with a larger one. With equal numbers the loop that began last has its way.
+    Runs go to ``queue``. One list is in force for each: programs that share a server and are not to replace the lists
+    of one another name different queues. ``version`` is a number that grows with each deployment: a loop with a smaller
+    one never replaces the list of a loop with a larger one. With equal numbers the loop that began last has its way.
     """
 
-    def __init__(self, jobs: Iterable[Recurring] = (), *, version: int = 0) -> None:
+    def __init__(self, jobs: Iterable[Recurring] = (), *, version: int = 0, queue: str = "") -> None:
         if type(version) is not int or not 0 <= version <= MOST_VERSION:
             raise DeclarationError(f"the version of recurring jobs is a whole number from 0 to {MOST_VERSION}")
         self.version = version
+        self.queue = Queue(queue)
         self.by_hash: dict[str, Recurring] = {}
         for one in jobs:
             other = self.by_hash.setdefault(one.hash, one)
@@ -145,22 +146,6 @@ class RecurringList:
             if job is None:
                 raise DeclarationError(f"recurring {one.name}: there is no such job in the book")
             one.check(job)
-
-
-@dataclass(frozen=True, slots=True)
-class RecurringView:
-    """One entry as an operator sees it; times are unix seconds, None where there is none."""
-
-    recurring: Recurring
-    next_at: float | None
-    last_at: float | None
-
-
-async def recurring_overview(on: Executor, jobs: RecurringList) -> list[RecurringView]:
-    """Next and last run of every entry, in the order of the list."""
-    scores = dict(await RECURRING.at().range(on))
-    last = await RECURRING_LAST.at().all(on)
-    return [RecurringView(one, scores.get(one.hash), last.get(one.hash)) for one in jobs]
 
 
 def stable_hash(raw: bytes) -> str:

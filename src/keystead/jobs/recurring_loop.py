@@ -11,14 +11,7 @@ from enum import Enum
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Script, Valkey, sync_clock
 from keystead.errors import Conflict
-from keystead.jobs.keys import (
-    RECURRING,
-    RECURRING_HASH,
-    RECURRING_LAST,
-    RECURRING_PURGATORY,
-    RECURRING_VERSION,
-    Queue,
-)
+from keystead.jobs.keys import QUEUES
 from keystead.jobs.recurring import Recurring, RecurringList
 from keystead.telemetry import counts, logger
 
@@ -56,6 +49,7 @@ class RecurringLoop:
         self.clock: Clock = clock or SystemClock()
         self._follows_server = clock is None
         self._valkey = valkey
+        self._keys = jobs.queue.recurring
         self._has_served = False
         self._check_at = float("-inf")
         self._stopping = asyncio.Event()
@@ -82,7 +76,7 @@ class RecurringLoop:
             await self._update()
         if self.standing is not Standing.SERVES:
             return PAUSE_SECONDS
-        waiting = await RECURRING.at().range(self._valkey, 0, DUE_ITEMS - 1)
+        waiting = await self._keys.next.range(self._valkey, 0, DUE_ITEMS - 1)
         now = self.clock.now()
         for member, due_at in waiting:
             if due_at > now:
@@ -100,7 +94,7 @@ class RecurringLoop:
         runs = entry.due_runs(due_at, now)
         outcome = await RUN(
             self._valkey,
-            keys=[RECURRING.at(), RECURRING_HASH.at(), RECURRING_LAST.at(), Queue().work.queue],
+            keys=[self._keys.next, self._keys.hash, self._keys.last, self.jobs.queue.work.queue],
             args=(
                 self.jobs.hash, entry.hash, due_at, entry.when.next_after(now), runs[-1] if runs else 0,
                 *(entry.record(run, now) for run in runs),
@@ -114,6 +108,8 @@ class RecurringLoop:
         """Bring what waits in line with the list. Members that other loops lost or left in purgatory come back."""
         if self._follows_server and isinstance(self.clock, SystemClock):
             await sync_clock(self._valkey, self.clock)
+        if self.jobs.queue.name:  # before the list is in force: it is seen from the first moment on
+            await QUEUES.at().add(self._valkey, self.jobs.queue.name)
         for _ in range(UPDATE_TRIES):
             answer = await self._try_update()
             if answer != b"moved":
@@ -125,12 +121,13 @@ class RecurringLoop:
             self._has_served = True
             self._check_at = self.clock.now() + CHECK_SECONDS
         if self.standing is not before:
-            _log.info("recurring jobs", standing=self.standing.name.lower(), version=self.jobs.version)
+            _log.info("recurring jobs", queue=repr(self.jobs.queue), standing=self.standing.name.lower(),
+                      version=self.jobs.version)
 
     async def _try_update(self) -> bytes:
-        on = self._valkey
-        scores = dict(await RECURRING.at().range(on))
-        ran = await RECURRING_LAST.at().all(on)
+        on, keys = self._valkey, self._keys
+        scores = dict(await keys.next.range(on))
+        ran = await keys.last.all(on)
         now = self.clock.now()  # after the reading: a run that another loop took out of the set was due by now
         entries: list[str] = []
         for member, entry in self.jobs.by_hash.items():
@@ -138,16 +135,13 @@ class RecurringLoop:
             # The loop that queued the last run may have a clock that is a little ahead of ours.
             new = entry.when.next_after(last if now < last <= now + AHEAD_SECONDS else now)
             if seen is None:
-                entries += (member, "", str(new))
+                entries += (member, "", str(new), entry.name)
             else:  # an overdue run is not put off
-                entries += (member, repr(seen), repr(min(seen, new)))
+                entries += (member, repr(seen), repr(min(seen, new)), entry.name)
         begins = 0 if self._has_served else 1
         answer: bytes = await UPDATE(
             on,
-            keys=[
-                RECURRING.at(), RECURRING_HASH.at(), RECURRING_PURGATORY.at(), RECURRING_LAST.at(),
-                RECURRING_VERSION.at(),
-            ],
+            keys=[keys.next, keys.hash, keys.purgatory, keys.last, keys.version, keys.names],
             args=(self.jobs.hash, self.jobs.version, begins, now - DESERTED_SECONDS, *entries),
-        )  # fmt: skip
+        )
         return answer

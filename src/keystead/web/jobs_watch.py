@@ -1,15 +1,13 @@
 """What the pages on jobs show: read once for all viewers, and only while someone looks."""
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
 from keystead.jobs import Inspection, Scheduler, SchedulerOverview
-from keystead.jobs.inspection_views import PLACES, ErrorGroup, JobPage, JobView, Place, Snapshot
-from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.jobs.inspection_views import PLACES, ErrorGroup, JobPage, JobView, Place, RecurringView, Snapshot
 
 EVERY_SECONDS = 1.0
 # So long after the last viewer looked, nothing is read any more.
@@ -26,22 +24,12 @@ LISTED: tuple[Place, ...] = tuple(place for place in PLACES if place != "dead")
 
 
 @dataclass(frozen=True, slots=True)
-class RecurringTimes:
-    """An entry of the calendar. ``name`` is empty until one of its runs was seen: only the hash is stored."""
-
-    hash: str
-    name: str
-    next_at: float | None
-    last_at: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class JobsLook:
     """Everything at about one moment. ``listed`` holds the first few jobs of each place."""
 
     snapshot: Snapshot
     listed: dict[Place, JobPage]
-    recurring: list[RecurringTimes]
+    recurring: list[RecurringView]
     tasks: SchedulerOverview
 
     @property
@@ -75,7 +63,6 @@ class JobsWatch:
         self.groups: list[ErrorGroup] | None = None
         self.problem: str | None = None
         self._scheduler = Scheduler(valkey)
-        self._names: dict[str, str] = {}
         self._wanted_until = 0.0
         self._wanted = asyncio.Event()
         self._regroup = asyncio.Event()
@@ -118,8 +105,8 @@ class JobsWatch:
             async with asyncio.timeout(ANSWER_SECONDS):
                 snapshot = await self.inspection.snapshot()
                 listed = {place: await self._listed(place, snapshot) for place in LISTED}
-                self._learn(job for page in listed.values() for job in page.jobs)
-                self.look = JobsLook(snapshot, listed, await self._recurring(), await self._scheduler.overview())
+                recurring = await self.inspection.recurring(most=SHOWN_RECURRING)
+                self.look = JobsLook(snapshot, listed, recurring, await self._scheduler.overview())
             self.problem = None
         except (Unavailable, TimeoutError):
             return  # the banner of every page tells
@@ -142,7 +129,6 @@ class JobsWatch:
                     found += await self.inspection.dead_letters(name).groups() if dead else []
         except (KeysteadError, ErrorReply, TimeoutError):
             return
-        self._learn(group.sample for group in found)
         self._grouped, self._grouped_at = _dead_counts(snapshot), asyncio.get_running_loop().time()
         self.groups = sorted(found, key=lambda group: (-group.count, group.queue, group.error))
 
@@ -163,20 +149,6 @@ class JobsWatch:
         # Jobs move on between two readings; where all are listed, their number is that of the list.
         return JobPage(jobs, 0, max(total, len(jobs)) if len(jobs) >= SHOWN_JOBS else len(jobs))
 
-    async def _recurring(self) -> list[RecurringTimes]:
-        scores = await RECURRING.at().range(self.valkey, 0, SHOWN_RECURRING - 1)
-        last = await RECURRING_LAST.at().all(self.valkey) if scores else {}
-        self._names = {member: self._names[member] for member, _ in scores if member in self._names}
-        return [RecurringTimes(member, self._names.get(member, ""), next_at, last.get(member))
-                for member, next_at in scores]
-
-    def _learn(self, jobs: Iterable[JobView]) -> None:
-        """The names of recurring jobs, from the uids of their runs."""
-        for job in jobs:
-            if job.uid.startswith("rjob_"):
-                self._names[job.uid.split("_")[1]] = job.name
-
 
 def _dead_counts(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
     return tuple((queue.name, queue.dead) for queue in snapshot.queues)
-

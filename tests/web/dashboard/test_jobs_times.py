@@ -7,9 +7,9 @@ import pytest
 from playwright.async_api import expect
 
 from keystead.jobs import Scheduler, SchedulerOverview
-from keystead.jobs.keys import RECURRING, RECURRING_LAST
+from keystead.jobs.inspection_views import RecurringView
+from keystead.jobs.keys import Queue
 from keystead.web.dashboard.jobs_times import recurring_row, task_rows, tasks_state
-from keystead.web.jobs_watch import RecurringTimes
 
 from ..jobs_at_hand import greet, jobs_on
 
@@ -20,13 +20,19 @@ def tasks(**facts):
 
 
 def test_entry_tells_next_and_last_run():
-    row = recurring_row(RecurringTimes("17", "shop.greet", 1060.0, 940.0), 1000)
-    assert "shop.greet" in row.cells[0] and "in 1 min" in row.cells[1] and "1 min ago" in row.cells[2]
+    row = recurring_row(RecurringView("mail", "17", "shop.greet", 1060.0, 940.0), 1000)
+    assert "shop.greet" in row.cells[0] and "mail" in row.cells[0]
+    assert "in 1 min" in row.cells[1] and "1 min ago" in row.cells[2]
 
 
 def test_entry_without_a_name_says_what_it_is():
-    row = recurring_row(RecurringTimes("<17>", "", None, None), 1000)
-    assert "entry &lt;17&gt;" in row.cells[0] and "as soon as a run is seen" in row.cells[0]
+    row = recurring_row(RecurringView("hot", "<17>", "", 1060.0, None), 1000)
+    assert "entry &lt;17&gt;" in row.cells[0]
+
+
+def test_one_entry_in_two_queues_is_two_rows():
+    rows = [recurring_row(RecurringView(queue, "17", "shop.greet", 1060.0, None), 1000) for queue in ("hot", "mail")]
+    assert rows[0].key != rows[1].key
 
 
 def test_scheduler_at_a_glance():
@@ -49,9 +55,11 @@ async def test_both_say_how_to_begin_and_then_what_there_is(page, store):
     scheduled = page.get_by_role("region", name="Scheduled tasks")
     await expect(recurring).to_contain_text("RecurringList([")
     await expect(scheduled).to_contain_text("Scheduler(valkey).schedule(")
-    await RECURRING.at().add(store, "17", time.time() + 7000)
-    await RECURRING_LAST.at().set(store, "17", int(time.time()) - 7200)
+    await Queue().recurring.next.add(store, "17", time.time() + 7000)
+    await Queue().recurring.names.set(store, "17", "shop.rotate")
+    await Queue().recurring.last.set(store, "17", int(time.time()) - 7200)
     await Scheduler(store).schedule("shop.greet", {"name": "Ada"}, delay_seconds=7000)
+    await expect(recurring.locator("tbody tr")).to_contain_text("shop.rotate")
     await expect(recurring.locator("tbody tr")).to_contain_text("in 1 h")
     await expect(recurring.locator("tbody tr")).to_contain_text(re.compile(r"2 h.* ago"))
     await expect(scheduled.locator("tr", has_text="Next one")).to_contain_text("in 1 h")

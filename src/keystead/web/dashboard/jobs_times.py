@@ -6,10 +6,11 @@ from html import escape
 from nicegui import ui
 
 from keystead.jobs import SchedulerOverview
+from keystead.jobs.inspection_views import RecurringView
 from keystead.web.dashboard.jobs_shown import due, moment, number, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.shown import NOTHING, chip, shown_ago
-from keystead.web.jobs_watch import JobsWatch, RecurringTimes
+from keystead.web.jobs_watch import JobsWatch
 
 Look = Callable[[], None]
 
@@ -44,13 +45,10 @@ def recurring_card(watch: JobsWatch) -> Look:
     return look
 
 
-def recurring_row(entry: RecurringTimes, now: float) -> Row:
-    """The server stores a hash for each entry; its name is known once one of its runs was seen."""
-    name = f'<span class="mono">{escape(entry.name)}</span><div class="quiet uid">entry {escape(entry.hash)}</div>' \
-        if entry.name else f'<span class="mono">entry {escape(entry.hash)}</span>' \
-        '<div class="quiet">its name shows as soon as a run is seen</div>'
+def recurring_row(entry: RecurringView, now: float) -> Row:
+    name = f'<span class="mono">{escape(entry.title)}</span><div class="quiet">{escape(entry.queue)}</div>'
     last = shown_ago(now - entry.last_at) if entry.last_at else NOTHING
-    return Row(entry.hash, (
+    return Row(f"{entry.queue} {entry.hash}", (
         name, f'<span title="{moment(entry.next_at)}">{due(entry.next_at, now)}</span>',
         f'<span title="{moment(entry.last_at)}">{last}</span>',
     ))
