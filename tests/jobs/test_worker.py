@@ -7,6 +7,7 @@ import time
 import msgspec
 import pytest
 
+from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
 from keystead.jobs import (
@@ -14,6 +15,7 @@ from keystead.jobs import (
     LOW_RESOURCE_COST,
     NEVER,
     GiveUp,
+    Inspection,
     Job,
     JobBook,
     JobRef,
@@ -356,13 +358,13 @@ async def test_a_job_can_be_called_off(server: Valkey, book: JobBook, log: Log) 
 
 
 async def test_nothing_is_taken_while_a_queue_is_paused(server: Valkey, book: JobBook, log: Log) -> None:
-    jobs = Jobs(server, book)
-    await jobs.pause()
+    jobs, inspection = Jobs(server, book), Inspection(server, SystemClock())
+    await inspection.pause()
     await jobs.enqueue("t.note", n=1)
     async with at_work(server, book):
         await asyncio.sleep(0.5)
         assert not log.seen
-        await jobs.resume()
+        await inspection.resume()
         await until(lambda: log.seen == [1])
 
 
@@ -618,17 +620,17 @@ async def test_a_job_given_up_after_crashes_ends_like_any_that_failed(server: Va
 
 
 async def test_a_pause_holds_for_a_worker_that_is_waiting_already(server: Valkey, book: JobBook, log: Log) -> None:
-    jobs = Jobs(server, book)
+    jobs, inspection = Jobs(server, book), Inspection(server, SystemClock())
     async with at_work(server, book):
         for n in range(5):
             await jobs.enqueue("t.note", n=n)
             await until(lambda n=n: len(log.seen) == n + 1)
             await asyncio.sleep(0.05)  # it waits on the list by now
-            await jobs.pause()
+            await inspection.pause()
             await jobs.enqueue("t.note", n=100 + n)
             await asyncio.sleep(0.1)
             assert len(log.seen) == n + 1
-            await jobs.resume()
+            await inspection.resume()
             await until(lambda n=n: 100 + n in log.seen)
             log.seen.pop()
 

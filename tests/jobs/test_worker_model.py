@@ -15,7 +15,19 @@ import pytest
 
 from keystead.engine import Valkey, connect
 from keystead.errors import NotFound
-from keystead.jobs import GiveUp, JobBook, JobHandle, JobRef, Jobs, Rate, Retry, RetryLater, Worker, WorkerSettings
+from keystead.jobs import (
+    GiveUp,
+    Inspection,
+    JobBook,
+    JobHandle,
+    JobRef,
+    Jobs,
+    Rate,
+    Retry,
+    RetryLater,
+    Worker,
+    WorkerSettings,
+)
 from keystead.jobs.dead_letters import DeadLetters, every
 from keystead.jobs.handle import ENDED, BatchHandle
 from keystead.jobs.keys import Queue
@@ -76,6 +88,7 @@ class Plan:
         self.book.register("m.thread", self._run_in_thread, retry=quick)
         self.book.register("m.limited", self._run, retry=quick, rate=Rate(50, 1.0))
         self.jobs = Jobs(valkey, self.book)
+        self.inspection = Inspection(valkey, self.jobs.clock)
         self._tries: dict[int, list[str]] = defaultdict(list)
         self._parents: dict[int, list[int]] = {}
         self._numbers = iter(range(1_000_000))
@@ -170,10 +183,10 @@ class Plan:
             promise.called_off |= await promise.handle.cancel()
 
     async def pause(self) -> None:
-        await self.jobs.pause(self.random.choice(QUEUES))
+        await self.inspection.pause(self.random.choice(QUEUES))
 
     async def resume(self) -> None:
-        await self.jobs.resume(self.random.choice(QUEUES))
+        await self.inspection.resume(self.random.choice(QUEUES))
 
     async def revive(self) -> None:
         self.revived = True
@@ -224,7 +237,7 @@ class Plan:
             await self.random.choice(steps)()
             await asyncio.sleep(self.random.choice([0, 0, 0.005, 0.05]))
         for queue in QUEUES:
-            await self.jobs.resume(queue)
+            await self.inspection.resume(queue)
         await self.start(("hot", "mail"), 20)
         await until(self._nothing_left, 60)
         for crew in self.crew:

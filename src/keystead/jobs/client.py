@@ -311,13 +311,6 @@ class Jobs:
         """The handle of a job known by its uid."""
         return JobHandle(uid, queue or self._chosen.queue, self.valkey, self.clock)
 
-    async def pause(self, queue: str = "") -> None:
-        """Let nobody take jobs of this queue until ``resume``. Those that run are not touched."""
-        await Queue(queue).paused.raise_flag(self.valkey)
-
-    async def resume(self, queue: str = "") -> None:
-        await Queue(queue).paused.lower_flag(self.valkey)
-
 
 def _name(work: Job[..., Any] | str) -> str:
     return work if isinstance(work, str) else work.name

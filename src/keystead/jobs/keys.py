@@ -47,6 +47,7 @@ _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
 _BOTH: Final = ("jobs.client", "jobs.worker")
 _RECURRING: Final = ("jobs.recurring",)
+_INSPECTION: Final = ("jobs.inspection",)
 
 JOBS = Keyspace("jobs", tag="jobs")
 
@@ -70,18 +71,18 @@ class RecurringKeys:
         self.next: SortedSetKey[str] = SortedSetKey(
             JOBS, stem, str, member="decimal hash of a recurring job", score="unix time of its next run", tag=tag,
             purpose=f"recurring jobs of {whose} by their next run", writers=_RECURRING,
-            readers=(*_RECURRING, "jobs.inspection"),
+            readers=(*_RECURRING, *_INSPECTION),
             dead_letter=OnCorrupt.MISS, scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
         )
         self.last: MapKey[int] = MapKey(
             JOBS, f"{stem}:last", int, fields=("{hash}",), tag=tag, dead_letter=OnCorrupt.MISS, writers=_RECURRING,
-            readers=(*_RECURRING, "jobs.inspection"),
+            readers=(*_RECURRING, *_INSPECTION),
             purpose=f"unix time of the newest queued run of each recurring job of {whose}",
             scripts=("jobs/recurring_update.lua", "jobs/recurring_run.lua"),
         )
         self.names: MapKey[str] = MapKey(
             JOBS, f"{stem}:names", str, fields=("{hash}",), tag=tag, dead_letter=OnCorrupt.MISS, writers=_RECURRING,
-            readers=("jobs.inspection",), purpose=f"name of the job of each recurring job of {whose}",
+            readers=_INSPECTION, purpose=f"name of the job of each recurring job of {whose}",
             scripts=("jobs/recurring_update.lua",),
         )
         self.hash: StringKey[str] = StringKey(
@@ -167,7 +168,7 @@ class QueueKeys:
         )
         self.paused = FlagKey(
             JOBS, f"{stem}:paused", tag=tag, purpose=f"while it is there nobody takes jobs of {whose}",
-            writers=_CLIENT, readers=_WORKER,
+            writers=_INSPECTION, readers=(*_WORKER, *_INSPECTION),
         )
         self.recurring = RecurringKeys(recurring, tag, whose)
 
@@ -206,19 +207,19 @@ PROGRESS: Channel[list[ProgressEvent]] = Channel(
 
 QUEUES: SetKey[str] = SetKey(
     JOBS, "jobs:queues", str, member="name of a queue", purpose="named queues that were ever used",
-    writers=(*_BOTH, *_RECURRING), readers=("jobs.inspection",),
+    writers=(*_BOTH, *_RECURRING), readers=_INSPECTION,
 )
 WORKERS: SortedSetKey[str] = SortedSetKey(
     JOBS, "jobs:workers", str, member="a worker's name", score="unix time of its last sign of life",
-    purpose="workers that are there, or were lately", writers=_WORKER, readers=("jobs.inspection",),
+    purpose="workers that are there, or were lately", writers=_WORKER, readers=_INSPECTION,
 )
 WORKER: RecordKey[WorkerState] = RecordKey(
     JOBS, "jobs:worker:{worker}", WorkerState, ttl=AtMost(WORKER_SECONDS),
-    purpose="what one worker tells of itself each second", writers=_WORKER, readers=("jobs.inspection",),
+    purpose="what one worker tells of itself each second", writers=_WORKER, readers=_INSPECTION,
 )
 TOTALS: MapKey[int] = MapKey(
     JOBS, "jobs:totals", int, fields=("done", "failed", "retried", "lost"),
-    purpose="how many jobs ended how, ever", writers=_WORKER, readers=("jobs.inspection",),
+    purpose="how many jobs ended how, ever", writers=_WORKER, readers=_INSPECTION,
 )
 
 # What is set here is the slowest rate; ``rates`` reserves with that of the job.
