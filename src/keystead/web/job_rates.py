@@ -8,10 +8,7 @@ from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
 from keystead.jobs import Inspection
 from keystead.jobs.inspection_views import Totals
-
-EVERY_SECONDS = 1.0
-KEPT_SAMPLES = 600
-ANSWER_SECONDS = 2.0
+from keystead.web.sampler import ANSWER_SECONDS, KEPT_SAMPLES, on_a_beat
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +41,8 @@ class JobRateSampler:
         return self.samples[-1].rates if self.samples else None
 
     async def run(self) -> None:
-        """Sample until cancelled, on an even beat."""
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            await self.sample()
-            due = max(due + EVERY_SECONDS, loop.time())
-            await asyncio.sleep(due - loop.time())
+        """Sample until cancelled."""
+        await on_a_beat(self.sample)
 
     async def sample(self) -> None:
         """Look once. Never raises for a server that is away, or holds something else where the totals should be."""

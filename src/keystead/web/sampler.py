@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from keystead.clock import Clock
@@ -23,6 +24,16 @@ class RateSample:
     memory_bytes: int | None
 
 
+async def on_a_beat(look: Callable[[], Awaitable[None]]) -> None:
+    """Look each second until cancelled, evenly: what one look takes does not put off the next."""
+    loop = asyncio.get_running_loop()
+    due = loop.time()
+    while True:
+        await look()
+        due = max(due + EVERY_SECONDS, loop.time())
+        await asyncio.sleep(due - loop.time())
+
+
 class Sampler:
     """Samples while ``run`` runs. Readers look at ``facts``, ``problem`` and ``samples`` whenever they like.
 
@@ -39,13 +50,8 @@ class Sampler:
         self._last: tuple[float, int] | None = None  # (loop time, commands) of the last answer without a gap after it
 
     async def run(self) -> None:
-        """Sample until cancelled, on an even beat."""
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            await self.sample()
-            due = max(due + EVERY_SECONDS, loop.time())
-            await asyncio.sleep(due - loop.time())
+        """Sample until cancelled."""
+        await on_a_beat(self.sample)
 
     async def sample(self) -> None:
         """Look once. Never raises for a server that is away."""
