@@ -36,6 +36,7 @@ async def test_a_total_grows(server: Valkey) -> None:
 async def test_total_and_month_are_counted_in_one_step_under_the_documented_keys(server: Valkey) -> None:
     names = {"stats:users:count", "stats:users:monthly:{unix_month}:count", "stats:users:monthly:earliest"}
     assert names <= {declaration.pattern for declaration in Registry([SHOP])}
+    assert (CLICKS.name, USERS.name) == ("clicks", "users")
     assert await USERS.increment(server, at=instant(2022, 12, 31, 23, 59)) == Counted(1, 1)
     assert await USERS.increment(server, 2, at=instant(2023, 1, 1, 0, 0)) == Counted(3, 2)
     assert await USERS.increment(server, at=instant(2022, 11, 3)) == Counted(4, 1), "backdated"

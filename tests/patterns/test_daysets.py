@@ -10,7 +10,7 @@ from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Layout, Registry
 from keystead.patterns.daysets import LATE, DayNumber, DaySet
 from keystead.testing.checks import check_no_undeclared_keys
-from tests.patterns.crash import Died, crash_points
+from tests.patterns.crash import Died, Mortal, crash_points
 
 ZONE = "America/Los_Angeles"
 STATS = Keyspace("stats", tag="stats")
@@ -55,13 +55,77 @@ async def test_what_comes_after_the_rotation_is_counted_apart(server: Valkey) ->
     assert await ACTIVE.add(server, "u1", "u9", day=DAY) == LATE
     assert await ACTIVE.end_rotation(server, DAY, "rot_1")
     assert (await ACTIVE.size(server, DAY), await ACTIVE.earliest(server)) == (0, DAY + 1)
-    assert await ACTIVE.late(server) == {str(DAY): 2}
+    assert await ACTIVE.late(server) == {DAY: 2}
     await NEW.increment(server, 5, day=DAY)
     await NEW.begin_rotation(server, DAY, "rot_2")
     assert await NEW.increment(server, 2, day=DAY) == LATE
     assert await NEW.read(server, DAY) == 5
     await NEW.end_rotation(server, DAY, "rot_2")
-    assert await NEW.late(server) == {str(DAY): 2}
+    assert await NEW.late(server) == {DAY: 2}
+
+
+async def test_what_came_late_is_taken_once(server: Valkey) -> None:
+    for family, write in ((ACTIVE, lambda n: ACTIVE.add(server, *[f"u{each}" for each in range(n)], day=DAY)),
+                          (NEW, lambda n: NEW.increment(server, n, day=DAY))):
+        await write(1)
+        await family.begin_rotation(server, DAY, "rot_1")
+        await family.end_rotation(server, DAY, "rot_1")
+        assert await family.begin_late(server, "late_0") is None, "nothing came late"
+        assert await write(2) == LATE
+        assert await family.begin_late(server, "late_1") == ("late_1", {DAY: 2})
+        await write(3)
+        assert await family.begin_late(server, "late_2") == ("late_1", {DAY: 2}), "that is still under way"
+        assert await family.late(server) == {DAY: 5}, "all that is not stored yet"
+        assert [await family.end_late(server, each) for each in ("late_2", "late_1", "late_1")] == [False, True, False]
+        assert await family.begin_late(server, "late_3") == ("late_3", {DAY: 3})
+
+
+async def test_storing_what_came_late_may_die_anywhere(server: Valkey) -> None:
+    async def store(on, table: dict[str, int], late_id: str) -> None:
+        taken = await NEW.begin_late(on, late_id)
+        if taken is not None:
+            table.setdefault(taken[0], sum(taken[1].values()))
+            await NEW.end_late(on, taken[0])
+
+    async for mortal in crash_points(server, 20):
+        await server.flushdb()
+        await NEW.increment(server, 7, day=DAY)
+        await rotate(server, {}, "rot_1")
+        await NEW.increment(server, 2, day=DAY)
+        await NEW.increment(server, 3, day=DAY)
+        table: dict[str, int] = {}
+        try:
+            await store(mortal, table, "late_1")
+        except Died:
+            await NEW.increment(server, 1, day=DAY)
+            for number in (2, 3):
+                await store(server, table, f"late_{number}")
+            assert sum(table.values()) == 6
+        if not mortal.dead:
+            assert sum(table.values()) == 5
+            return
+
+
+async def test_many_days_are_read_in_one_round_trip(server: Valkey) -> None:
+    await ACTIVE.add(server, "u1", "u2", day=DAY)
+    await ACTIVE.begin_rotation(server, DAY, "rot_1")
+    await ACTIVE.add(server, "u1", day=DAY + 2)
+    await NEW.increment(server, 4, day=DAY + 1)
+    once = Mortal(server, 2, after=False)  # would die at a second call
+    assert await ACTIVE.sizes(once, DAY, DAY + 2) == {DAY: 2, DAY + 1: 0, DAY + 2: 1}
+    assert await NEW.read_range(Mortal(server, 2, after=False), DAY, DAY + 1) == {DAY: 0, DAY + 1: 4}
+
+
+async def test_a_future_day_or_an_amount_below_one_is_refused_by_name(server: Valkey) -> None:
+    with pytest.raises(DeclarationError, match="daily_new_users: day 19332 lies in the future"):
+        await NEW.increment(server, day=DAY + 1, today=DAY)
+    with pytest.raises(DeclarationError, match="daily_active_users: day 19332 lies in the future"):
+        await ACTIVE.add(server, "u1", day=DAY + 1, today=DAY)
+    for amount in (0, -1, 1.5, True):
+        with pytest.raises(DeclarationError, match="daily_new_users: an amount"):
+            await NEW.increment(server, amount, day=DAY)  # type: ignore[arg-type]
+    assert await server.dbsize() == 0
+    assert (NEW.name, ACTIVE.table, ACTIVE.last_due(DAY)) == ("daily_new_users", "daily_active_user_stats", DAY - 1)
 
 
 async def test_a_member_joins_in_the_callers_transaction(server: Valkey) -> None:
@@ -97,8 +161,8 @@ async def test_sets_and_numbers_follow_a_plain_model(server: Valkey, request: py
     rng = random.Random(11)
     sets: dict[int, set[str]] = {}
     numbers: Multiset[int] = Multiset()
-    late_members: Multiset[str] = Multiset()
-    late_numbers: Multiset[str] = Multiset()
+    late_members: Multiset[int] = Multiset()
+    late_numbers: Multiset[int] = Multiset()
     floors = {"set": 0, "number": 0}
     for step in range(250):
         day = DAY + step // 60 - rng.choice((0, 0, 1, 2))
@@ -113,7 +177,7 @@ async def test_sets_and_numbers_follow_a_plain_model(server: Valkey, request: py
             member = f"u{rng.randint(1, 9)}"
             told = await ACTIVE.add(server, member, day=day)
             if day < floors["set"]:
-                late_members[str(day)] += 1
+                late_members[day] += 1
                 assert told == LATE
             else:
                 assert told == (member not in sets.setdefault(day, set()))
@@ -121,7 +185,7 @@ async def test_sets_and_numbers_follow_a_plain_model(server: Valkey, request: py
         else:
             told = await NEW.increment(server, 2, day=day)
             if day < floors["number"]:
-                late_numbers[str(day)] += 2
+                late_numbers[day] += 2
                 assert told == LATE
             else:
                 numbers[day] += 2

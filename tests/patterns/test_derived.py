@@ -4,7 +4,7 @@ import pytest
 
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Layout, ListKey
-from keystead.patterns.derived import around
+from keystead.patterns.derived import around, pieces
 
 
 def test_head_member_and_tail_give_the_name_of_the_reference():
@@ -13,6 +13,14 @@ def test_head_member_and_tail_give_the_name_of_the_reference():
     for layout in Layout:
         head, tail = around(key, "worker", {"tenant": "acme"}, layout)
         assert (head + "w1" + tail).encode() == key.at("acme", "w1").name(layout)
+
+
+def test_pieces_stand_around_several_variables():
+    space = Keyspace("room", tag="t")
+    key = ListKey(space, "q:{value}:{unix_date}:x", str, purpose="a test")
+    for layout in Layout:
+        head, middle, tail = pieces(key, ("value", "unix_date"), {}, layout)
+        assert f"{head}v{middle}5{tail}".encode() == key.at("v", 5).name(layout)
 
 
 def test_member_that_decides_the_tag_is_refused():

@@ -1,13 +1,23 @@
 """Counts by day and row."""
 
+from collections import Counter as Multiset
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+
 from keystead.engine import Valkey
+from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Registry
-from keystead.patterns.rows_by_day import RowsAdded, RowsByDay
+from keystead.patterns.rows_by_day import LateChange, RowsAdded, RowsByDay
+from keystead.testing.checks import check_no_undeclared_keys
+from tests.patterns.machines import on_both, play
+from tests.patterns.rotating import DAY, RotatingMachine
 
 ZONE = "America/Los_Angeles"
 MEMBERS = Keyspace("members", tag="members")
 ROWS = RowsByDay(MEMBERS, zone=ZONE, table="daily_utm_conversion_stats", most_rows=3, purpose="visits by campaign")
-DAY = 19331
 NOON = 1670270400.0  # 2022-12-05 12:00 in Los Angeles
 
 
@@ -27,3 +37,141 @@ async def test_changes_of_several_rows_are_one_step_and_may_be_negative(server: 
     assert await ROWS.read(server, DAY) == {
         "utm_source=a": counts(visits=3), "utm_source=b": counts(last_click_signups=-1)}
     assert await ROWS.earliest(server) == DAY
+
+
+async def test_rows_nobody_verified_are_bounded_and_verified_ones_are_not(server: Valkey) -> None:
+    for number in range(5):
+        told = await ROWS.add(server, [(f"utm_source={number}", "visits", 1)], day=DAY)
+        assert told == RowsAdded(overflow=number >= 3)
+    verified = [(f"utm_source=known{number}", "visits", 1) for number in range(4)]
+    assert await ROWS.add(server, verified, day=DAY, verified={row for row, _, _ in verified}) == RowsAdded()
+    assert await ROWS.add(server, [("utm_source=0", "visits", 1)], day=DAY) == RowsAdded(), "it was there before"
+    rows = await ROWS.read(server, DAY)
+    assert {row: fields["visits"] for row, fields in rows.items()} == {
+        "utm_source=0": 2, "utm_source=1": 1, "utm_source=2": 1, "utm_source=other": 2,
+        **{row: 1 for row, _, _ in verified}}
+    assert await ROWS.add(server, [("utm_source=9", "visits", 1)], day=DAY + 1) == RowsAdded(), "a new day"
+
+
+async def test_a_day_leaves_row_by_row(server: Valkey) -> None:
+    rows = {f"utm_source=s{number}" for number in range(30)}
+    await ROWS.add(server, [(row, "visits", 1) for row in rows], day=DAY, verified=rows)
+    assert await ROWS.begin_rotation(server, DAY, "rot_1") == "rot_1"
+    assert await ROWS.read_aside(server, DAY, "rot_2") is None
+    assert not await ROWS.end_rotation(server, DAY, "rot_1"), "rows are left"
+    assert set(await ROWS.read(server, DAY)) == rows
+    seen: set[str] = set()
+    while batch := await ROWS.read_aside(server, DAY, "rot_1", 7):
+        assert len(batch) <= 7 and not seen & batch.keys()
+        seen |= batch.keys()
+        assert await ROWS.finish_rows(server, DAY, "rot_2", batch) == 0
+        assert await ROWS.finish_rows(server, DAY, "rot_1", batch) == len(batch)
+        assert await ROWS.finish_rows(server, DAY, "rot_1", batch) == 0
+    assert seen == rows
+    assert [await ROWS.end_rotation(server, DAY, "rot_1") for _ in range(2)] == [True, False]
+    assert (await ROWS.earliest(server), await ROWS.read(server, DAY)) == (DAY + 1, {})
+
+
+async def test_a_late_change_can_be_stored_exactly(server: Valkey) -> None:
+    await ROWS.add(server, [("utm_source=a", "visits", 1)], day=DAY)
+    await ROWS.begin_rotation(server, DAY, "rot_1")
+    changes = [("utm_source=a", "last_click_signups", -1), ("utm_source=b", "visits", 2)]
+    assert await ROWS.add(server, changes, day=DAY) == RowsAdded(late=2)
+    assert await ROWS.read(server, DAY) == {"utm_source=a": counts(visits=1)}
+    await server.rpush(ROWS.late_key.at().name(server.layout), b"nonsense")
+    late = await ROWS.late(server, now=NOON)
+    assert [(one.change.unix_date, one.change.row, one.change.field, one.change.amount) for one in late] == [
+        (DAY, *changes[0]), (DAY, *changes[1])]
+    assert len({one.change.id for one in late}) == 2
+    assert await ROWS.finish_late(server, late[:1]) == 1
+    assert [one.change for one in await ROWS.late(server, now=NOON)] == [late[1].change]
+    assert isinstance(late[0].change, LateChange)
+    assert await ROWS.late_dead_key.at().length(server) == 1
+
+
+async def test_misuse_is_refused_by_name_and_nothing_is_written(server: Valkey) -> None:
+    good = ("utm_source=a", "visits", 1)
+    for changes, says in (([good, ("utm_source=a", "visit", 1)], "no field 'visit'"),
+                          ([good, ("utm_source=a", "visits", 1.5)], "whole number"),
+                          ([good, ("utm_source=a", "visits", 10**13)], "whole number"),
+                          ([good, ("", "visits", 1)], "characters"), ([good, ("a\nb", "visits", 1)], "control"),
+                          ([good] * 1001, "at most 1000")):
+        with pytest.raises(DeclarationError, match=says):
+            await ROWS.add(server, changes, day=DAY)
+    with pytest.raises(DeclarationError, match="visitors: day 19332 lies in the future"):
+        await ROWS.add(server, [good], day=DAY + 1, today=DAY)
+    assert await ROWS.add(server, [("utm_source=a", "visits", 0)], day=DAY) == RowsAdded()
+    assert await server.dbsize() == 0
+    for wrong in ({"fields": ()}, {"fields": ("a", "a")}, {"most_rows": 0}, {"counts": "stats:x:{unix_date}"},
+                  {"rows": "stats:x:{a}:{unix_date}"}):
+        with pytest.raises(DeclarationError):
+            RowsByDay(Keyspace("x"), zone=ZONE, purpose="a test", **wrong)  # type: ignore[arg-type]
+
+
+@on_both
+def test_rows_follow_a_plain_model_whatever_dies(request: pytest.FixtureRequest, place: str) -> None:
+    class Machine(RotatingMachine):
+        family = ROWS
+
+        def __init__(self, url: str, servers: list[Any]) -> None:
+            super().__init__(url, servers)
+            self.log: Multiset[tuple[int, str]] = Multiset()  # day and field, over all rows: overflow moves only rows
+            self.rows: Multiset[tuple[int, str, str]] = Multiset()  # of rows that are verified
+
+        async def store_day(self, on: Any, day: int, rotation_id: str) -> None:
+            while batch := await ROWS.read_aside(on, day, rotation_id, 2):
+                for row, fields in batch.items():
+                    if self.once(f"{rotation_id} {row}"):
+                        self.stored.update({(day, row, field): amount for field, amount in fields.items()})
+                await ROWS.finish_rows(on, day, rotation_id, batch)
+
+        async def store_late(self, on: Any) -> None:
+            late = await ROWS.late(on, 3, now=NOON)
+            for one in late:
+                if self.once(one.change.id):
+                    self.stored[one.change.unix_date, one.change.row, one.change.field] += one.change.amount
+            if late:
+                await ROWS.finish_late(on, late)
+
+        @rule(changes=st.lists(st.tuples(st.sampled_from(["k=1", "k=2", "u=1", "u=2", "u=3", "u=4", "u:5"]),
+                                         st.sampled_from(["visits", "preexisting"]), st.integers(-2, 3)), max_size=4),
+              ago=st.integers(0, 3))
+        def add(self, changes: list[tuple[str, str, int]], ago: int) -> None:
+            day = self.today - ago
+            told = self.run(lambda: ROWS.add(self.client, changes, day=day, verified={"k=1", "k=2"}))
+            assert bool(told.late) == (self.is_rotated(day) and any(amount for _, _, amount in changes))
+            for row, field, amount in changes:
+                self.log[day, field] += amount
+                if row.startswith("k"):
+                    self.rows[day, row, field] += amount
+
+        def sums(self, counted: Multiset[tuple[int, str, str]]) -> Multiset[tuple[int, str]]:
+            sums: Multiset[tuple[int, str]] = Multiset()
+            for (day, _, field), amount in counted.items():
+                sums[day, field] += amount
+            return sums
+
+        @invariant()
+        def a_day_has_few_rows_that_nobody_verified(self) -> None:
+            rows = self.run(lambda: ROWS.read(self.client, self.today))
+            assert len([row for row in rows if row.startswith(("u:", "u="))]) <= 3
+
+        def teardown(self) -> None:
+            try:
+                self.everything_leaves()
+                for _ in range(60):
+                    self.run(lambda: self.store_late(self.client))
+                assert nonzero(self.sums(self.stored)) == nonzero(self.log)
+                verified = {place: n for place, n in self.stored.items() if place[1].startswith("k")}
+                assert nonzero(verified) == nonzero(self.rows)
+                check_no_undeclared_keys(Registry([MEMBERS], self.client.layout), *self.servers)
+                left = {key.partition(b"daily:")[2] for server in self.servers for key in server.call("KEYS", "*")}
+                assert left <= {b"earliest", b"rotation"}
+            finally:
+                super().teardown()
+
+    play(request, place, Machine, examples=20, steps=25)
+
+
+def nonzero(counted: dict[Any, int]) -> dict[Any, int]:
+    return {place: amount for place, amount in counted.items() if amount}

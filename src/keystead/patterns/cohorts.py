@@ -56,7 +56,7 @@ class Cohorts(ByDay):
             raise DeclarationError(f"{prefix}: periods are days that grow, from 0 to {window_days}, got {periods}")
         kinds = {"period": OneOf(*(f"{period}day" for period in periods)), "retained": OneOf(*_RETAINED)}
         self._declare(keyspace, facts, kinds)
-        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at())
+        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at(), int)
         pairs = [(period, retained) for period in self.periods for retained in _RETAINED]
         self._earliest = [self.earliest_key.at(f"{period}day", retained) for period, retained in pairs]
 
@@ -201,16 +201,15 @@ class Cohorts(ByDay):
         """How far days were rotated, and what is under way."""
         return self.state_key.at().get(on)
 
-    def late(self, on: Executor) -> Awaitable[dict[str, int]]:
-        """How many joined too late, by day; those that were put aside are not among them."""
-        return self.late_key.at().all(on)
+    def late(self, on: Executor) -> Awaitable[dict[int, int]]:
+        """How many joined too late and are not stored yet, by day."""
+        return self._late.all(on)
 
-    async def begin_late(self, on: ScriptRunner, late_id: str) -> tuple[str, dict[int, int]] | None:
+    def begin_late(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[int, int]] | None]:
         """Put what came late aside: the id under which it lies, an older one if that was begun before, and how many by
-        day. None when nothing came late. Store it with the id, then ``end_late``. Takes a connection.
+        day. None when nothing came late. Store it with the id, then ``end_late``. One atomic step, safe to repeat.
         """
-        taken = await self._late.begin(on, late_id)
-        return None if taken is None else (taken[0], {int(day): amount for day, amount in taken[1].items()})
+        return self._late.begin(on, late_id)
 
     def end_late(self, on: ScriptRunner, late_id: str) -> Awaitable[bool]:
         """Forget what came late and was put aside under this id; says whether it was there."""

@@ -65,7 +65,7 @@ class _ByDay(ByDay):
         aside = told(facts, "put aside while it is rotated", scripts=scripts)
         self.aside_key = self._declare(keyspace, f"{day}:rotating", aside)
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
-        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at())
+        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at(), int)
 
     def _declare(self, keyspace: Keyspace, pattern: str, facts: Facts) -> Any:
         raise NotImplementedError
@@ -110,16 +110,15 @@ class _ByDay(ByDay):
         """How far days were rotated, and what is under way."""
         return self.rotation.state(on)
 
-    def late(self, on: Executor) -> Awaitable[dict[str, int]]:
-        """How many came too late, by day; those that were put aside are not among them."""
-        return self.late_key.at().all(on)
+    def late(self, on: Executor) -> Awaitable[dict[int, int]]:
+        """How many came too late and are not stored yet, by day."""
+        return self._late.all(on)
 
-    async def begin_late(self, on: ScriptRunner, late_id: str) -> tuple[str, dict[int, int]] | None:
+    def begin_late(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[int, int]] | None]:
         """Put what came late aside: the id under which it lies, an older one if that was begun before, and how many by
-        day. None when nothing came late. Store it with the id, then ``end_late``. Takes a connection.
+        day. None when nothing came late. Store it with the id, then ``end_late``. One atomic step, safe to repeat.
         """
-        taken = await self._late.begin(on, late_id)
-        return None if taken is None else (taken[0], {int(day): amount for day, amount in taken[1].items()})
+        return self._late.begin(on, late_id)
 
     def end_late(self, on: ScriptRunner, late_id: str) -> Awaitable[bool]:
         """Forget what came late and was put aside under this id; says whether it was there."""

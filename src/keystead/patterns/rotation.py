@@ -6,8 +6,9 @@ rotation's id in the same SQL transaction, so that a repeat after a crash change
 counted leaves the same way.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import time
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -15,6 +16,8 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Executor, IntegerRef, KeyReference, MapRef, RecordRef, Reply
+
+F = TypeVar("F")
 
 BEGIN = Script("keystead.patterns", "scripts/daily/begin_rotation.lua")
 END = Script("keystead.patterns", "scripts/daily/end_rotation.lua")
@@ -57,13 +60,24 @@ class Rotation:
         return self._state.get(on)
 
 
-class LateCounts:
-    """Counts that came after their day was rotated: a hash that is put aside under an id, and then forgotten."""
+class LateCounts(Generic[F]):
+    """Counts that came after their day was rotated: a hash that is put aside under an id, and then forgotten.
 
-    def __init__(self, late: MapRef[int], aside: MapRef[int], state: RecordRef[RotationState]) -> None:
-        self._late, self._aside, self._state = late, aside, state
+    ``read_field`` says what a field of the hash is.
+    """
 
-    def begin(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[str, int]] | None]:
+    def __init__(
+        self, late: MapRef[int], aside: MapRef[int], state: RecordRef[RotationState], read_field: Callable[[str], F]
+    ) -> None:
+        self._late, self._aside, self._state, self._read_field = late, aside, state, read_field
+
+    def all(self, on: Executor) -> Awaitable[dict[F, int]]:
+        """What came late, that which was put aside included."""
+        return on.run_block(
+            [("HGETALL", reference.name(on.layout)) for reference in (self._late, self._aside)], self._sums, repeat=True
+        )
+
+    def begin(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[F, int]] | None]:
         """Put what came late aside; its id, an older one if that was begun before, and the counts. None if empty."""
         keys = [self._state, self._late, self._aside]
         return BEGIN_LATE(on, keys=keys, args=[late_id], decode=self._taken)
@@ -72,8 +86,16 @@ class LateCounts:
         """Forget what was put aside, once it is stored; says whether this id was under way."""
         return END_LATE(on, keys=[self._state, self._aside], args=[late_id], decode=bool)
 
-    def _taken(self, reply: Reply) -> tuple[str, dict[str, int]] | None:
-        return None if reply is None else (reply[0].decode(), self._aside._values(reply[1]))
+    def _taken(self, reply: Reply) -> tuple[str, dict[F, int]] | None:
+        return None if reply is None else (reply[0].decode(), self._sums(reply[1:]))
+
+    def _sums(self, replies: Sequence[Reply]) -> dict[F, int]:
+        sums: dict[F, int] = {}
+        for reply in replies:
+            for name, amount in self._aside._values(reply).items():
+                field = self._read_field(name)
+                sums[field] = sums.get(field, 0) + amount
+        return sums
 
 
 def text_or_none(reply: Reply) -> str | None:

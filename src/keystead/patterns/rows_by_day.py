@@ -32,12 +32,12 @@ from keystead.telemetry import counts
 
 ADD: Final = Script("keystead.patterns", "scripts/rows_by_day/add.lua")
 PAGE: Final = Script("keystead.patterns", "scripts/rows_by_day/page.lua")
-SOME: Final = Script("keystead.patterns", "scripts/rows_by_day/some_aside.lua")
+READ_ASIDE: Final = Script("keystead.patterns", "scripts/rows_by_day/read_aside.lua")
 FINISH: Final = Script("keystead.patterns", "scripts/rows_by_day/finish_rows.lua")
 END: Final = Script("keystead.patterns", "scripts/rows_by_day/end_rotation.lua")
 BURY_LATE: Final = Script("keystead.patterns", "scripts/daily/bury_late.lua")
 _ADDS, _BEGINS = ("rows_by_day/add.lua",), SCRIPTS[:1]
-_ASIDE = ("rows_by_day/some_aside.lua", "rows_by_day/finish_rows.lua", "rows_by_day/end_rotation.lua")
+_ASIDE = ("rows_by_day/read_aside.lua", "rows_by_day/finish_rows.lua", "rows_by_day/end_rotation.lua")
 _MOST_AMOUNT = 10**12
 _MOST_CHANGES = 1000
 _LONGEST_ROW = 16_384
@@ -245,7 +245,7 @@ class RowsByDay(ByDay):
         """
         return self.rotation.begin(on, day, rotation_id, [(self.rows_key.at(day), self.aside_key.at(day))])
 
-    def some_aside(
+    def read_aside(
         self, on: ScriptRunner, day: int, rotation_id: str, most: int = 100
     ) -> Awaitable[dict[str, dict[str, int]] | None]:
         """Some rows of the day that are still to be stored, with every field; empty when all are finished.
@@ -253,7 +253,7 @@ class RowsByDay(ByDay):
         None when this rotation is not under way. Store each row under the rotation's id and its own name, so that one
         that is seen again after a crash changes nothing; then ``finish_rows``.
         """
-        return SOME(
+        return READ_ASIDE(
             on, keys=[self.state_key.at(), self.aside_key.at(day)],
             args=[int(day), rotation_id, most, *self._around(on, day)],
             decode=lambda reply: None if reply is None else self._rows(day, reply),

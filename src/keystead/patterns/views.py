@@ -104,7 +104,8 @@ class DimensionViews(ByDay):
         self.prefix, self.dimension, self.most_values = prefix, dimension, most_values
         self.names = ViewNames() if names is None else names
         self._declare(keyspace, facts)
-        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at())
+        self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at(),
+                                self._late_field)
 
     def _declare(self, keyspace: Keyspace, facts: PatternFacts) -> None:
         names, head, writes = self.names, f"{self.prefix}:{self.names.head}", ("views/view.lua",)
@@ -252,12 +253,15 @@ class DimensionViews(ByDay):
         """How far days were rotated, and what is under way."""
         return self.state_key.at().get(on)
 
-    async def begin_late(self, on: ScriptRunner, late_id: str) -> tuple[str, dict[tuple[int, str], int]] | None:
+    def late(self, on: Executor) -> Awaitable[dict[tuple[int, str], int]]:
+        """How many views came too late and are not stored yet, by day and value."""
+        return self._late.all(on)
+
+    def begin_late(self, on: ScriptRunner, late_id: str) -> Awaitable[tuple[str, dict[tuple[int, str], int]] | None]:
         """Put late views aside: the id under which they lie, an older one if that was begun before, and how many by day
-        and value. None when none came late. Store them with the id, then ``end_late``. Takes a connection.
+        and value. None when none came late. Store them with the id, then ``end_late``. One atomic step, safe to repeat.
         """
-        taken = await self._late.begin(on, late_id)
-        return None if taken is None else (taken[0], {self._late_field(field): n for field, n in taken[1].items()})
+        return self._late.begin(on, late_id)
 
     def end_late(self, on: ScriptRunner, late_id: str) -> Awaitable[bool]:
         """Add the late views of this id to the totals of all time and forget them; says whether they were there."""

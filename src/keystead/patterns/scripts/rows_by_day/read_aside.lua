@@ -1,5 +1,5 @@
 #!lua
--- some_aside: some rows that are still to be rotated, with their counts.
+-- read_aside: some rows that are still to be rotated, with their counts.
 -- KEYS[1]  hash  rotation  id and unix_date of the rotation under way
 -- KEYS[2]  set   aside     rows that are still to be rotated
 -- ARGV[1]  int   day       0..999999
