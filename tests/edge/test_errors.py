@@ -31,6 +31,13 @@ def test_the_nearest_branch_decides(error, status, type):
     assert (problem.status, problem.type) == (status, type)
 
 
+def test_an_error_may_name_its_own_type():
+    class PartMissing(errors.NotFound):
+        problem_type = "part_does_not_exist"
+
+    assert (problem_of(PartMissing("x")).status, problem_of(PartMissing("x")).type) == (404, "part_does_not_exist")
+
+
 def test_body_is_ours_and_a_problem_document_at_once():
     assert problem_of(errors.NotFound("there is no such job")).body() == {
         "type": "not_found", "message": "there is no such job", "title": "Not found", "status": 404,

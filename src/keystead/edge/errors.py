@@ -91,7 +91,8 @@ def problem_of(error: Exception) -> Problem:
     known = isinstance(error, errors.KeysteadError) and answer.status != 500
     message = str(error) if known and str(error) else "something went wrong here; the log has the details" \
         if answer.status == 500 else answer.title
-    return Problem(answer.status, answer.type, answer.title, message, headers=headers)
+    # An error that a program must tell from others of its branch names its own type.
+    return Problem(answer.status, getattr(error, "problem_type", answer.type), answer.title, message, headers=headers)
 
 
 def problem_of_status(status: int, message: str = "") -> Problem:
