@@ -5,12 +5,13 @@ so that a day's statistics have one integer whatever the zone's daylight-saving 
 """
 
 from datetime import date, datetime, timedelta
-from typing import NewType
+from typing import Final, NewType
 from zoneinfo import ZoneInfo
 
 UnixDate = NewType("UnixDate", int)
 UnixMonth = NewType("UnixMonth", int)
 
+LOS_ANGELES: Final = "America/Los_Angeles"  # by its calendar the rooms' statistics are kept
 _EPOCH = date(1970, 1, 1)
 
 

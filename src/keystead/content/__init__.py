@@ -1,0 +1,1 @@
+"""Journeys and prompts: so far only what is counted of them."""

@@ -1,0 +1,5 @@
+"""The keys of content."""
+
+from keystead.keys import Keyspace
+
+CONTENT = Keyspace("content", tag="content")

@@ -1,0 +1,1 @@
+"""Proving who someone is: so far only what is counted of it."""

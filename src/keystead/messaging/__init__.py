@@ -1,0 +1,1 @@
+"""Getting words to an address: channels, touches over channels, trackable links."""

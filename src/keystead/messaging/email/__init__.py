@@ -1,0 +1,1 @@
+"""Email: so far only what is counted of them."""

@@ -1,0 +1,5 @@
+"""The keys of email."""
+
+from keystead.keys import Keyspace
+
+EMAIL = Keyspace("messaging.email", tag="msg")

@@ -1,0 +1,1 @@
+"""Trackable links: so far only what is counted of them."""

@@ -1,0 +1,5 @@
+"""The keys of trackable links."""
+
+from keystead.keys import Keyspace
+
+LINKS = Keyspace("messaging.links", tag="msg")

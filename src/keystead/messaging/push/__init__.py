@@ -1,0 +1,1 @@
+"""Push messages: so far only what is counted of them."""

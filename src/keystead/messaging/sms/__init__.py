@@ -1,0 +1,1 @@
+"""Text messages: so far only what is counted of them."""

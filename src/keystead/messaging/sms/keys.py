@@ -1,0 +1,5 @@
+"""The keys of text messages."""
+
+from keystead.keys import Keyspace
+
+SMS = Keyspace("messaging.sms", tag="msg")

@@ -1,0 +1,1 @@
+"""Touches: so far only what is counted of them."""

@@ -1,0 +1,1 @@
+"""Daily reminders: so far only what is counted of them."""

@@ -1,0 +1,5 @@
+"""The keys of daily reminders."""
+
+from keystead.keys import Keyspace
+
+REMINDERS = Keyspace("reminders", tag="reminders")

@@ -1,0 +1,12 @@
+"""What touches counts is declared as documented."""
+
+from keystead.messaging.touches import stats
+from tests.stats.documented import check_declared
+
+
+def test_families_and_runs_are_the_documented_ones():
+    check_declared(stats, {"touch_send", "touch_stale"}, {
+        "touch_send:send_job",
+        "touch_log:log_job",
+        "touch_stale:detection_job",
+    })
