@@ -202,4 +202,4 @@ def test_cohorts_follow_a_plain_model_whatever_dies(request: pytest.FixtureReque
             finally:
                 super().teardown()
 
-    play(request, place, Machine, examples=20, steps=25)
+    play(request, place, Machine, examples=20, steps=40)

@@ -170,7 +170,7 @@ def test_rows_follow_a_plain_model_whatever_dies(request: pytest.FixtureRequest,
             finally:
                 super().teardown()
 
-    play(request, place, Machine, examples=20, steps=25)
+    play(request, place, Machine, examples=20, steps=40)
 
 
 def nonzero(counted: dict[Any, int]) -> dict[Any, int]:

@@ -75,6 +75,7 @@ async def test_a_late_view_is_added_to_the_totals_once(server: Valkey) -> None:
     assert await VIEWS.late(server) == {(DAY, "sleep"): 1, (DAY, "a:b"): 1}
     assert await VIEWS.all_time(server, before=DAY + 1) == expected
     assert await VIEWS.begin_late(server, "late_1") == ("late_1", {(DAY, "sleep"): 1, (DAY, "a:b"): 1})
+    assert await VIEWS.all_time(server, before=DAY + 1) == expected, "also while they are put aside"
     await VIEWS.viewed(server, "sleep", "u3", day=DAY)
     assert (await VIEWS.begin_late(server, "late_2"))[0] == "late_1"  # type: ignore[index]
     assert [await VIEWS.end_late(server, each) for each in ("late_2", "late_1", "late_1")] == [False, True, False]
@@ -177,4 +178,4 @@ def test_views_follow_a_plain_model_whatever_dies(request: pytest.FixtureRequest
             finally:
                 super().teardown()
 
-    play(request, place, Machine, examples=20, steps=25)
+    play(request, place, Machine, examples=20, steps=40)
