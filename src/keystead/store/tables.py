@@ -7,9 +7,9 @@ METADATA = MetaData()
 # SQLite counts up by itself only a key that is called INTEGER.
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 
-# kind: job or announcement. queue, due_at: of a job; a named queue, and the unix time from which it may run.
-# channel, shard_channel: of an announcement; its names in the plain and in the tagged layout. failed_at, reason: set
-# when it was found that the row cannot be delivered.
+# kind: job or announcement. queue, category, due_at: of a job; a named queue, the resources it needs if not the usual,
+# the unix time from which it may run. channel, shard_channel: of an announcement; its names in the plain and in the
+# tagged layout. failed_at, reason: set when it was found that the row cannot be delivered.
 OUTBOX = Table(
     "store_outbox",
     METADATA,
@@ -17,6 +17,7 @@ OUTBOX = Table(
     Column("uid", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("queue", Text, nullable=False, server_default=""),
+    Column("category", Integer),
     Column("due_at", Double, nullable=False, server_default=text("0")),
     Column("channel", LargeBinary, nullable=False),
     Column("shard_channel", LargeBinary, nullable=False),

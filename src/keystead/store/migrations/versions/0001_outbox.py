@@ -15,6 +15,7 @@ def upgrade() -> None:
         sa.Column("uid", sa.Text, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("queue", sa.Text, nullable=False, server_default=""),
+        sa.Column("category", sa.Integer),
         sa.Column("due_at", sa.Double, nullable=False, server_default=sa.text("0")),
         sa.Column("channel", sa.LargeBinary, nullable=False),
         sa.Column("shard_channel", sa.LargeBinary, nullable=False),
