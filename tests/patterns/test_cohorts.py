@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
+from redis.exceptions import ResponseError
 
 from keystead.engine import Valkey
-from keystead.errors import DeclarationError
+from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import Keyspace, Registry
 from keystead.patterns.by_day import LATE
 from keystead.patterns.cohorts import Cohorts
@@ -103,6 +104,22 @@ async def test_a_member_joins_and_is_active_in_the_callers_transaction(server: V
         outside = RETENTION.active(pipeline, "u1", joined_day=DAY, day=DAY + 500)
         await pipeline.execute()
     assert (await joined, await active, await outside) == (1, 1, 0)
+
+
+async def test_a_set_that_someone_spoiled_stops_a_move_before_anything_is_written(server: Valkey) -> None:
+    await RETENTION.join(server, "u1", day=DAY)
+    spoiled = RETENTION.members_key.at("30day", "true", DAY).name(server.layout)
+    await server.set(spoiled, "x")
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        await RETENTION.active(server, "u1", joined_day=DAY, day=DAY + 90)
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        await RETENTION.join(server, "u2", day=DAY)
+    await server.delete(spoiled)
+    assert await RETENTION.sizes(server, DAY) == sizes(*[(0, 1)] * 5)
+    await RETENTION.earliest_key.at("7day", "false").delete(server)
+    await server.set(RETENTION.earliest_key.at("7day", "false").name(server.layout), "soon")
+    with pytest.raises(Corrupt, match="7day:false:earliest"):
+        await RETENTION.earliest(server)
 
 
 async def test_many_days_are_read_in_one_round_trip(valkey: Valkey) -> None:

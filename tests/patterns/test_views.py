@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
+from redis.exceptions import ResponseError
 
 from keystead.engine import Valkey
-from keystead.errors import DeclarationError
+from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import Keyspace, Registry
 from keystead.patterns.views import TOTALS_NAMES, AllTimeViews, DimensionViews, Viewed, Views
 from keystead.testing.checks import check_no_undeclared_keys
@@ -179,3 +180,19 @@ def test_views_follow_a_plain_model_whatever_dies(request: pytest.FixtureRequest
                 super().teardown()
 
     play(request, place, Machine, examples=20, steps=40)
+
+
+async def test_counts_that_someone_spoiled_stop_a_rotation_before_anything_is_added(server: Valkey) -> None:
+    for value in ("sleep", "walk"):
+        await VIEWS.viewed(server, value, "u1", day=DAY)
+    await VIEWS.begin_rotation(server, DAY, "rot_1")
+    await server.hset(VIEWS.views_key.at().name(server.layout), "walk", "many")
+    with pytest.raises(ResponseError, match="not a whole number"):
+        await VIEWS.end_rotation(server, DAY, "rot_1")
+    await server.hset(VIEWS.aside_key.at(DAY).name(server.layout), "walk", "many")
+    with pytest.raises(Corrupt, match="total_views:19331"):
+        await VIEWS.read(server, DAY)
+    await server.hset(VIEWS.aside_key.at(DAY).name(server.layout), "walk", 1)
+    await server.hdel(VIEWS.views_key.at().name(server.layout), "walk")
+    assert await VIEWS.end_rotation(server, DAY, "rot_1"), "once it is mended"
+    assert (await VIEWS.all_time(server, before=DAY + 1)).views == {"sleep": 1, "walk": 1}

@@ -19,6 +19,7 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Executor, IntegerKey, KeyReference, Keyspace, MapKey, OneOf, RecordKey, Reply, SetKey, SetRef
+from keystead.keys.codecs import INTEGER
 from keystead.keys.keyspace import Facts
 from keystead.patterns.by_day import ByDay, Known, name_of
 from keystead.patterns.derived import around
@@ -144,9 +145,12 @@ class Cohorts(ByDay):
         """The first cohort that may still be here, of whatever period. None if nobody ever joined."""
         return on.run_block(
             [("GET", reference.name(on.layout)) for reference in self._earliest],
-            lambda replies: min((int(reply) for reply in replies if reply is not None), default=None),
-            repeat=True,
+            lambda replies: min(self._numbers(replies), default=None), repeat=True,
         )
+
+    def _numbers(self, replies: Sequence[Reply]) -> list[int]:
+        pairs = zip(self._earliest, replies, strict=True)
+        return [reference._decoded(INTEGER, reply) for reference, reply in pairs if reply is not None]
 
     def sizes(self, on: Executor, day: int) -> Awaitable[Sizes]:
         """By period, how many of the day's cohort came back and how many did not yet; also while it is rotated."""

@@ -9,12 +9,14 @@ from keystead.errors import DeclarationError
 from keystead.keys import (
     Executor,
     IntegerKey,
+    KeyReference,
     Keyspace,
     MapKey,
     RecordKey,
     Reply,
     SetKey,
 )
+from keystead.keys.codecs import INTEGER
 from keystead.keys.keyspace import Facts
 from keystead.patterns.by_day import LATE as LATE
 from keystead.patterns.by_day import ByDay, name_of
@@ -78,20 +80,25 @@ class _ByDay(ByDay):
 
     def read(self, on: Executor, day: int) -> Awaitable[int]:
         """The day's number, or how many members it has, whether or not its rotation is under way."""
-        return on.run_block(self._reads(on, range(day, day + 1)), _sum, repeat=True)
+        days = self.checked_range(day, day)
+        return on.run_block(self._reads(on, days), lambda replies: self._read(days, replies)[day], repeat=True)
 
     def read_range(self, on: Executor, first: int, last: int) -> Awaitable[dict[int, int]]:
         """``read`` of the days from ``first`` to ``last``, both included, as of one moment and in one round trip."""
         days = self.checked_range(first, last)
-        return on.run_block(
-            self._reads(on, days),
-            lambda replies: {day: _sum(replies[2 * n : 2 * n + 2]) for n, day in enumerate(days)},
-            repeat=True,
-        )
+        return on.run_block(self._reads(on, days), lambda replies: self._read(days, replies), repeat=True)
 
     def _reads(self, on: Executor, days: range) -> list[tuple[str, bytes]]:
         keys = self.day_key, self.aside_key
         return [(self._count, key.at(day).name(on.layout)) for day in days for key in keys]
+
+    def _read(self, days: range, replies: list[Reply]) -> dict[int, int]:
+        halves = replies[::2], replies[1::2]
+        return {day: self._number(self.day_key.at(day), live) + self._number(self.aside_key.at(day), aside)
+                for day, live, aside in zip(days, *halves, strict=True)}
+
+    def _number(self, reference: KeyReference, reply: Reply) -> int:
+        raise NotImplementedError
 
     # -- rotation ---------------------------------------------------------------------------------------------------
 
@@ -158,6 +165,9 @@ class DaySet(_ByDay):
         """How many members each of the days has; see ``read_range``."""
         return self.read_range(on, first, last)
 
+    def _number(self, reference: KeyReference, reply: Reply) -> int:
+        return int(reply)
+
     def contains(self, on: Executor, member: str, day: int) -> Awaitable[bool]:
         names = [key.at(day).name(on.layout) for key in (self.day_key, self.aside_key)]
         return on.run_block([("SISMEMBER", name, member) for name in names], any, repeat=True)
@@ -185,6 +195,5 @@ class DayNumber(_ByDay):
         chosen = self.chosen_day(at, day, today)
         return INCREMENT(on, keys=self._keys(chosen), args=[chosen, amount], decode=int)
 
-
-def _sum(replies: list[Reply]) -> int:
-    return sum(int(reply or 0) for reply in replies)
+    def _number(self, reference: KeyReference, reply: Reply) -> int:
+        return 0 if reply is None else reference._decoded(INTEGER, reply)

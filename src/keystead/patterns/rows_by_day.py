@@ -229,8 +229,9 @@ class RowsByDay(ByDay):
 
     def _rows(self, day: int, reply: Reply) -> dict[str, dict[str, int]]:
         rows: dict[str, dict[str, int]] = {}
+        key = self.rows_key.at(day)
         for raw, flat in zip(reply[::2], reply[1::2], strict=True):
-            row = raw.decode()
+            row = key._decoded(self.rows_key.codec, raw)
             values: Mapping[str, int] = self.counts_key.at(**{self.row_variable: row}, unix_date=day)._values(flat)
             rows[row] = {**dict.fromkeys(self.fields, 0), **values}
         return rows

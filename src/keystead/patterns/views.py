@@ -192,13 +192,13 @@ class DimensionViews(ByDay):
     def read(self, on: ScriptRunner, day: int) -> Awaitable[dict[str, Views]]:
         """The day by value, whether or not its rotation is under way. One atomic step."""
         return READ(on, keys=self._both([day]), args=[*self._member_names(on.layout), int(day)],
-                    decode=lambda reply: _views(reply[0]))
+                    decode=lambda reply: self._views(day, reply[0]))
 
     def read_range(self, on: ScriptRunner, first: int, last: int) -> Awaitable[dict[int, dict[str, Views]]]:
         """``read`` of the days from ``first`` to ``last``, both included, at most 31, in one atomic step."""
         days = self.checked_range(first, last, _LONGEST_RANGE)
         return READ(on, keys=self._both(days), args=[*self._member_names(on.layout), *days],
-                    decode=lambda reply: {day: _views(one) for day, one in zip(days, reply, strict=True)})
+                    decode=lambda reply: {day: self._views(day, one) for day, one in zip(days, reply, strict=True)})
 
     def all_time(self, on: ScriptRunner, *, before: int) -> Awaitable[AllTimeViews]:
         """Views by value over all days before ``before``: those that were rotated, those that were not, and late ones.
@@ -216,6 +216,14 @@ class DimensionViews(ByDay):
     def _all_time(self, reply: Reply) -> AllTimeViews:
         views, users = (dict(zip((raw.decode() for raw in flat[::2]), flat[1::2], strict=True)) for flat in reply)
         return AllTimeViews(views, users if self.users_key is not None else None)
+
+    def _views(self, day: int, flat: Reply) -> dict[str, Views]:
+        key, found = self.day_key.at(day), dict[str, Views]()
+        for raw, amount, users in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
+            ((value, views),) = key._values({raw: amount}).items()
+            before = found.get(value, Views(0, 0))
+            found[value] = Views(before.views + views, before.users + users)
+        return found
 
     def _both(self, days: "list[int] | range") -> list[KeyReference]:
         return [key.at(day) for day in days for key in (self.day_key, self.aside_key)]
@@ -274,8 +282,3 @@ class DimensionViews(ByDay):
             raise Corrupt(f"{self.late_key.pattern}: field {field[:60]!r} is not a day and a value",
                           key=self.late_aside_key.at().logical, declaration=self.late_key.pattern)
         return int(day), value
-
-
-def _views(flat: Reply) -> dict[str, Views]:
-    return {value.decode(): Views(views, users)
-            for value, views, users in zip(flat[::3], flat[1::3], flat[2::3], strict=True)}

@@ -6,18 +6,21 @@
 -- ARGV[2]    text    member
 -- Returns  for how many periods it is new; -1 when the cohort was rotated
 -- Cost     O(periods)          Repeat: safe
-local rotation, day, member, moved = KEYS[1], tonumber(ARGV[1]), ARGV[2], 0
+local rotation, day, member, moves = KEYS[1], tonumber(ARGV[1]), ARGV[2], {}
 
 if day < tonumber(redis.call('HGET', rotation, 'rotated_to') or '-1') then
   return -1
 end
 for place = 2, #KEYS, 3 do
-  local earliest, waiting, back = KEYS[place], KEYS[place + 1], KEYS[place + 2]
-  if redis.call('SISMEMBER', waiting, member) == 1 then
-    if day < tonumber(redis.call('GET', earliest) or '1e9') then
-      redis.call('SET', earliest, day)
-    end
-    moved = moved + redis.call('SMOVE', waiting, back, member)
+  redis.call('SCARD', KEYS[place + 2])  -- a wrong type must show before anything is moved
+  if redis.call('SISMEMBER', KEYS[place + 1], member) == 1 then
+    moves[#moves + 1] = place
   end
 end
-return moved
+for _, place in ipairs(moves) do
+  if day < tonumber(redis.call('GET', KEYS[place]) or '1e9') then
+    redis.call('SET', KEYS[place], day)
+  end
+  redis.call('SMOVE', KEYS[place + 1], KEYS[place + 2], member)
+end
+return #moves

@@ -13,15 +13,19 @@ if day < tonumber(redis.call('HGET', rotation, 'rotated_to') or '-1') then
   redis.call('HINCRBY', late, day, 1)
   return -1
 end
+local new = {}
+for place = 3, #KEYS, 3 do
+  local known = redis.call('SISMEMBER', KEYS[place + 1], member) + redis.call('SISMEMBER', KEYS[place + 2], member)
+  if known == 0 then
+    new[#new + 1] = place + 1
+  end
+end
 for place = 3, #KEYS, 3 do
   if day < tonumber(redis.call('GET', KEYS[place]) or '1e9') then
     redis.call('SET', KEYS[place], day)
   end
 end
-local new = 0
-for place = 3, #KEYS, 3 do
-  if redis.call('SISMEMBER', KEYS[place + 2], member) == 0 and redis.call('SADD', KEYS[place + 1], member) == 1 then
-    new = 1
-  end
+for _, place in ipairs(new) do
+  redis.call('SADD', KEYS[place], member)
 end
-return new
+return #new > 0 and 1 or 0

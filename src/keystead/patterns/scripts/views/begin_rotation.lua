@@ -25,15 +25,16 @@ end
 if first_day(4) ~= tonumber(day) then
   return nil
 end
+local values = redis.call('HKEYS', views)
 local rotated_to = math.max(day + 1, tonumber(under_way[3] or '0'))
 redis.call('HSET', rotation, 'unix_date', day, 'id', id, 'rotated_to', rotated_to)
-for _, value in ipairs(redis.call('HKEYS', views)) do
+for _, value in ipairs(values) do
   local name = head .. value .. middle .. day
   if redis.call('EXISTS', name .. tail) == 1 then
     redis.call('RENAME', name .. tail, name .. put)
   end
 end
-if redis.call('EXISTS', views) == 1 then
+if values[1] then
   redis.call('RENAME', views, aside)
 end
 return id

@@ -7,14 +7,18 @@
 -- Returns  1 when they were added now, 0 when this id is not under way
 -- Cost     O(fields)       Repeat: safe
 local rotation, aside, views, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
+-- include _whole
 
 if redis.call('HGET', rotation, 'late_id') ~= id then
   return 0
 end
-local flat = redis.call('HGETALL', aside)
+local flat, values = redis.call('HGETALL', aside), {}
 for field = 1, #flat, 2 do
-  local colon = string.find(flat[field], ':', 1, true)
-  redis.call('HINCRBY', views, string.sub(flat[field], colon + 1), flat[field + 1])
+  values[field] = string.match(flat[field], '^%d+:(.+)$')
+  check_whole(flat[field + 1], redis.call('HGET', views, values[field]) or '0')
+end
+for field = 1, #flat, 2 do
+  redis.call('HINCRBY', views, values[field], flat[field + 1])
 end
 redis.call('UNLINK', aside)
 redis.call('HDEL', rotation, 'late_id')

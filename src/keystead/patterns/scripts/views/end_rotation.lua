@@ -14,12 +14,17 @@
 -- Cost     O(values)             Repeat: safe
 local rotation, aside, views, day, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
 local with_users, head, tail = tonumber(ARGV[3]), ARGV[4], ARGV[5]
+-- include _whole
 
 local under_way = redis.call('HMGET', rotation, 'unix_date', 'id')
 if under_way[1] ~= day or under_way[2] ~= id then
   return 0
 end
 local flat = redis.call('HGETALL', aside)
+for field = 1, #flat, 2 do
+  check_whole(flat[field + 1], redis.call('HGET', views, flat[field]) or '0',
+    with_users == 1 and redis.call('HGET', KEYS[4], flat[field]) or '0')
+end
 for field = 1, #flat, 2 do
   local value, members = flat[field], head .. flat[field] .. tail
   redis.call('HINCRBY', views, value, flat[field + 1])

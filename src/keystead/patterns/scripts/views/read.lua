@@ -7,25 +7,20 @@
 -- ARGV[4]    text    aside   after the day when it was put aside
 -- ARGV[5..]  int     number  0..999999, of each day
 -- DERIVES  set     members   of each value of a day, and the same put aside
--- Returns  for each day {value, views, members ...}
+-- Returns  for each day {value, views, members ...}; a value may come twice, the second time put aside
 -- Cost     O(values)         Repeat: safe
 local head, middle, tail, aside, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4], {}
 
 for place = 1, #KEYS, 2 do
-  local number, at, found = 4 + (place + 1) / 2, {}, {}
+  local number, found = 4 + (place + 1) / 2, {}
   local day = ARGV[number]
-  for _, hash in ipairs({KEYS[place], KEYS[place + 1]}) do
-    local flat = redis.call('HGETALL', hash)
+  for _, pair in ipairs({{KEYS[place], tail}, {KEYS[place + 1], aside}}) do
+    local flat = redis.call('HGETALL', pair[1])
     for field = 1, #flat, 2 do
-      local value = flat[field]
-      if not at[value] then
-        local name = head .. value .. middle .. day
-        at[value] = #found + 1
-        found[#found + 1] = value
-        found[#found + 1] = 0
-        found[#found + 1] = redis.call('SCARD', name .. tail) + redis.call('SCARD', name .. aside)
-      end
-      found[at[value] + 1] = found[at[value] + 1] + tonumber(flat[field + 1])
+      local members = head .. flat[field] .. middle .. day .. pair[2]
+      found[#found + 1] = flat[field]
+      found[#found + 1] = flat[field + 1]
+      found[#found + 1] = redis.call('SCARD', members)
     end
   end
   answer[#answer + 1] = found
