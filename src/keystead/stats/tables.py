@@ -134,7 +134,7 @@ class FamilyTables:
                         f"table {table.name}: its column {column.name} holds {_kind(known['type'])}, where "
                         f"{_kind(column.type)} belongs; rename or drop it, or name another table"
                     )
-            elif column.server_default is None and not column.nullable:
+            elif column.primary_key or (column.server_default is None and not column.nullable):
                 raise Invalid(f"table {table.name} is there and has no column {column.name}, so it is not one of ours; "
                               "rename it, or name another table")
             else:

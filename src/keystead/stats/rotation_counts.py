@@ -1,0 +1,124 @@
+"""Daily families on their way into their tables: counts with their breakdowns."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+
+import msgspec
+from sqlalchemy import Table, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from keystead import dates
+from keystead.dates import UnixDate
+from keystead.errors import Corrupt, KeysteadError
+from keystead.patterns import DailyFamily, LateCount
+from keystead.stats.rotation_days import LATE_STEP, DayRotation, Ground
+
+Gauge = Callable[[float], Awaitable[int | None]]
+Breakdowns = Mapping[str, Mapping[str, int]]
+_OTHER = "other"
+
+
+class CountsRotation(DayRotation):
+    """The days of a daily family. ``gauges`` are asked, by column, what was true when the day ended."""
+
+    def __init__(self, family: DailyFamily, due: int, ground: Ground, gauges: Mapping[str, Gauge]) -> None:
+        super().__init__(family, due, ground)
+        self._family, self._gauges = family, gauges
+        self._table: Table = ground.tables.table(family.name)
+
+    async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
+        found = await self._family.read(self._ground.valkey, day)
+        unknown = [event for event in found.counts if not self._has_place(event)]
+        if unknown:
+            raise Corrupt(f"{unknown[0][:60]!r} was counted, which is declared no more and has no column")
+        problems = self.done.problems
+        problems += [
+            f"{self.label(day)}: {event} is {found.counts[event]:,}, and its breakdown adds up to "
+            f"{sum(found.breakdowns[event].values()):,}" for event in found.inconsistencies()
+        ]
+        broken = filter(None, (identity.check(found.counts) for identity in self._family.identities))
+        problems += [f"{self.label(day)}: {one}" for one in broken]
+        gauges = {name: await self._gauge(name, day) for name in self._family.gauges}
+        return partial(self._add, day=day, counts=found.counts, breakdowns=found.breakdowns, gauges=gauges)
+
+    def _has_place(self, event: str) -> bool:
+        return event in self._family.events or (event in self._table.c and not self._family.columns)
+
+    async def _gauge(self, name: str, day: int) -> int | None:
+        read = self._gauges.get(name)
+        if read is None:
+            return None
+        try:
+            return await read(dates.day_starts_at(UnixDate(day + 1), self._family.home))
+        except KeysteadError as error:
+            self.done.problems.append(f"{self.label(day)}: {name} could not be read: {error}")
+            return None
+
+    async def _late(self) -> bool:
+        family, valkey = self._family, self._ground.valkey
+        while not self._ground.stopping():
+            batch = await family.late(valkey, LATE_STEP, now=self._ground.clock.now())
+            done = [one for one in batch if self._has_place(one.count.event)]
+            if done:
+                async with self._ground.database.transaction() as sql:
+                    counts = {one.count.id: one.count for one in done}
+                    new = await self._ground.applied.first_time(sql, family.name, list(counts))
+                    await self._add_late(sql, [counts[each] for each in counts if each in new])
+                self.done.late += len(new)
+                await family.finish_late(valkey, done)
+            if len(done) < len(batch):
+                odd = next(one.count.event for one in batch if one not in done)
+                self.done.problems.append(f"late: {odd[:60]!r} is declared no more and has no column; it stays late")
+            if len(batch) < LATE_STEP or not done:
+                return len(done) == len(batch)
+        return False
+
+    async def _add_late(self, sql: AsyncConnection, late: Iterable[LateCount]) -> None:
+        by_day: dict[int, list[LateCount]] = defaultdict(list)
+        for one in late:
+            by_day[one.unix_date].append(one)
+        for day in sorted(by_day):  # in order, so that two who add to the same days do not lock each other out
+            counts: dict[str, int] = dict.fromkeys(self._family.events, 0)
+            breakdowns: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+            for one in by_day[day]:
+                counts[one.event] = counts.get(one.event, 0) + one.amount
+                if one.breakdown is not None and one.event in self._family.breakdowns:
+                    breakdowns[one.event][one.breakdown] += one.amount
+            await self._add(sql, day=day, counts=counts, breakdowns=breakdowns, gauges={})
+
+    # -- SQL --------------------------------------------------------------------------------------------------------
+
+    async def _add(
+        self, sql: AsyncConnection, *, day: int, counts: Mapping[str, int], breakdowns: Breakdowns,
+        gauges: Mapping[str, int | None],
+    ) -> None:
+        table, database, family = self._table, self._ground.database, self._family
+        head = {"retrieved_for": self.label(day), "retrieved_at": self._ground.clock.now()}
+        if family.columns:
+            rows = [{**head, **dict(zip(family.columns, event.split(":"), strict=True)), "total": amount}
+                    for event, amount in counts.items() if amount]
+            await database.add_many(sql, table, rows, keys=("retrieved_for", *family.columns), add=("total",))
+            return
+        row = database.insert(table).values({**head, **counts, **gauges})
+        sums = {event: table.c[event] + row.excluded[event] for event in counts}
+        kept = {name: row.excluded[name] for name in gauges}
+        await sql.execute(row.on_conflict_do_update(index_elements=["retrieved_for"], set_={**sums, **kept}))
+        # The row is ours until the transaction ends, so that nobody changes a breakdown between reading and writing.
+        added = {event: fields for event, fields in breakdowns.items() if fields}
+        if added:
+            this = table.c.retrieved_for == self.label(day)
+            stored = (await sql.execute(select(*(table.c[f"{event}_breakdown"] for event in added)).where(this))).one()
+            merged = [self._merged(text, fields) for text, fields in zip(stored, added.values(), strict=True)]
+            values = {f"{event}_breakdown": text for event, text in zip(added, merged, strict=True)}
+            await sql.execute(update(table).where(this).values(values))
+
+    def _merged(self, text: str, added: Mapping[str, int]) -> str:
+        try:
+            fields = msgspec.json.decode(text, type=dict[str, int])
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"table {self._table.name} holds a breakdown that cannot be read: {error}") from None
+        for value, amount in added.items():
+            kept = value if value in fields or len(fields) <= self._family.most_breakdown_fields else _OTHER
+            fields[kept] = fields.get(kept, 0) + amount
+        return msgspec.json.encode(fields, order="sorted").decode()

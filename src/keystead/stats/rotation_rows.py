@@ -1,0 +1,79 @@
+"""Rows by day on their way into their table, some at a time."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from keystead.errors import Corrupt
+from keystead.patterns import RowsByDay
+from keystead.stats.rotation_days import LATE_STEP, DayRotation, Ground
+
+Fields = Mapping[str, int]
+ROWS_STEP: Final = 100
+
+
+def digest(row: str) -> str:
+    """What stands for the name of a row where it must be short."""
+    return hashlib.sha256(row.encode()).hexdigest()
+
+
+class RowsRotation(DayRotation):
+    """The days of something that has rows. A day leaves a hundred rows at a time, each added under an id of its own."""
+
+    def __init__(self, rows: RowsByDay, due: int, ground: Ground) -> None:
+        super().__init__(rows, due, ground)
+        self._rows = rows
+
+    async def _store(self, day: int, rotation_id: str) -> None:
+        rows, valkey = self._rows, self._ground.valkey
+        while found := await rows.read_aside(valkey, day, rotation_id, ROWS_STEP):
+            parts = {f":{digest(row)}": row for row in found}
+            async with self._ground.database.transaction() as sql:
+                # In order, so that two who write the same ids do not lock each other out.
+                new = await self._new(sql, day, rotation_id, sorted(parts))
+                await self._add(sql, {(day, row): found[row] for part, row in parts.items() if part in new})
+            await rows.finish_rows(valkey, day, rotation_id, list(found))
+            if self._ground.stopping():
+                return
+
+    async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
+        raise NotImplementedError  # a day may have more rows than are read at once
+
+    async def _late(self) -> bool:
+        rows, valkey = self._rows, self._ground.valkey
+        while not self._ground.stopping():
+            batch = await rows.late(valkey, LATE_STEP, now=self._ground.clock.now())
+            done = [one for one in batch if one.change.field in rows.fields]
+            if done:
+                async with self._ground.database.transaction() as sql:
+                    changes = {one.change.id: one.change for one in done}
+                    new = await self._ground.applied.first_time(sql, rows.name, list(changes))
+                    sums: dict[tuple[int, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(rows.fields, 0))
+                    for one in (changes[each] for each in changes if each in new):
+                        sums[one.unix_date, one.row][one.field] += one.amount
+                    await self._add(sql, sums)
+                self.done.late += len(new)
+                await rows.finish_late(valkey, done)
+            if len(done) < len(batch):
+                odd = next(one.change.field for one in batch if one not in done)
+                self.done.problems.append(f"late: {odd[:60]!r} is declared no more; it stays late")
+            if len(batch) < LATE_STEP or not done:
+                return len(done) == len(batch)
+        return False
+
+    async def _add(self, sql: AsyncConnection, found: Mapping[tuple[int, str], Fields]) -> None:
+        rows, now = self._rows, self._ground.clock.now()
+        digests = f"{rows.row_variable}_digest"
+        if unknown := {field for fields in found.values() for field in fields}.difference(rows.fields):
+            raise Corrupt(f"{min(unknown)[:60]!r} was counted, which is declared no more and has no column")
+        values = [
+            {rows.row_variable: row.replace("\0", "\ufffd"), digests: digest(row), "retrieved_for": self.label(day),
+             "retrieved_at": now, **{field: fields[field] for field in rows.fields}}
+            for (day, row), fields in found.items()
+        ]
+        await self._ground.database.add_many(
+            sql, self._ground.tables.table(rows.name), values, keys=(digests, "retrieved_for"), add=rows.fields
+        )
