@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from keystead.engine import Valkey
+from keystead.store import Database
 from keystead.store.files import ObjectFiles, open_files
+from keystead.testing.clock import MovableClock
+
+from .file_place import Place
 
 
 @pytest.fixture(scope="session")
@@ -47,3 +52,12 @@ async def objects(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         return
     async with fresh_bucket(request.getfixturevalue("s3_endpoint")) as url, open_files(url) as files:
         yield files
+
+
+@pytest_asyncio.fixture
+async def place(
+    valkey: Valkey, database: Database, moving_clock: MovableClock, tmp_path: Path
+) -> AsyncIterator[Place]:
+    """Files in an empty directory, on both databases."""
+    async with open_files((tmp_path / "objects").as_uri()) as objects:
+        yield Place(valkey, database, objects, moving_clock)

@@ -1,81 +1,34 @@
 """Saving, finding, reading and deleting files, and every place where a process may die meanwhile."""
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from sqlalchemy import Column, ForeignKey, MetaData, Table, Text, func, insert, select
+from sqlalchemy import Column, ForeignKey, MetaData, Table, Text, insert, select
 
 from keystead.edge import TooLarge, problem_of
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound, ReplyLost, Unavailable
 from keystead.keys import Registry
 from keystead.store import Database
-from keystead.store.files import ObjectFiles, open_files
-from keystead.store.files_kept import ContentMismatch, FileLost, Files, Promised, SavedFile
-from keystead.store.files_tables import FILES, PURGES
-from keystead.store.keys import FILES_PURGATORY, FILES_PURGE_FAILURES, STORE
+from keystead.store.files import open_files
+from keystead.store.files_kept import ContentMismatch, FileLost, Files, Promised
+from keystead.store.files_tables import FILES
+from keystead.store.keys import FILES_PURGATORY, STORE
 from keystead.store.models import PurgeEntry
 from keystead.store.purgatory import Purge, is_forbidden
 from keystead.store.sweep import Sweep
 from keystead.testing.clock import MovableClock
 
 from ..patterns.crash import Died
+from .conftest import fresh_bucket
+from .file_place import DAY, Place
 from .mortal import Fate, MortalDatabase, MortalFiles, MortalValkey, fates
 from .test_files import listed, pieces, whole
-
-DAY = 86_400
-
-
-class Place:
-    """Everything that files need, and what is left of them."""
-
-    def __init__(self, valkey: Valkey, database: Database, objects: ObjectFiles, clock: MovableClock) -> None:
-        self.valkey, self.database, self.objects, self.clock = valkey, database, objects, clock
-        self.files = Files(valkey, database, objects, clock)
-        self.sweep = Sweep(valkey, database, objects, clock)
-
-    async def save(self, raw: bytes = b"some bytes", **more: object) -> SavedFile:
-        options: dict[str, object] = {"under": "some/place", "most_bytes": 1000, **more}
-        return await self.files.save(pieces(raw), **options)  # type: ignore[arg-type]
-
-    async def rows(self) -> list[str]:
-        async with self.database.reading() as sql:
-            return sorted((await sql.scalars(select(FILES.c.key))).all())
-
-    async def forbidden(self) -> int:
-        async with self.database.reading() as sql:
-            return int(await sql.scalar(select(func.count()).select_from(PURGES)) or 0)
-
-    async def listed(self) -> list[PurgeEntry]:
-        return [entry for entry, _ in await FILES_PURGATORY.at().range(self.valkey)]
-
-    async def sweep_everything(self) -> None:
-        """Let a week pass, with sweeps, until nothing is left to be done."""
-        for seconds in (0, 700, DAY, 8 * DAY):
-            self.clock.advance(seconds)
-            await self.sweep.run()
-
-    async def check(self) -> list[str]:
-        """Every object has a row and every row an object; nothing else is left. Returns the keys."""
-        keys = await listed(self.objects)
-        assert keys == await self.rows()
-        assert await self.listed() == []
-        assert await FILES_PURGE_FAILURES.at().all(self.valkey) == {}
-        assert await self.forbidden() == 0
-        return keys
-
-
-@pytest_asyncio.fixture
-async def place(
-    valkey: Valkey, database: Database, moving_clock: MovableClock, tmp_path: Path
-) -> AsyncIterator[Place]:
-    async with open_files((tmp_path / "objects").as_uri()) as objects:
-        yield Place(valkey, database, objects, moving_clock)
 
 
 async def test_a_saved_file_is_found_and_read(place: Place) -> None:
@@ -96,7 +49,7 @@ async def test_a_file_is_announced_while_its_bytes_come_and_kept_alive(place: Pl
 
     async def slowly() -> AsyncIterator[bytes]:
         for _ in range(4):
-            ((entry, due_at),) = await FILES_PURGATORY.at().range(place.valkey)
+            ((_, due_at),) = await FILES_PURGATORY.at().range(place.valkey)
             seen.append(due_at - place.clock.now())
             assert (await place.sweep.run()).purged == 0
             yield b"x"
@@ -234,9 +187,7 @@ async def test_a_commit_whose_answer_was_lost_is_judged_by_the_database(place: P
             raise ReplyLost("gone")
 
         def unsure(self):  # type: ignore[no-untyped-def]
-            from contextlib import asynccontextmanager
-
-            return asynccontextmanager(self._inside)()
+            return contextlib.asynccontextmanager(self._inside)()
 
     for commits in (True, False):
         files = Files(place.valkey, Unsure(commits), place.objects, place.clock)  # type: ignore[arg-type]
@@ -255,10 +206,8 @@ async def test_whoever_dies_while_saving_leaves_a_saved_file_or_nothing(place: P
             MortalFiles(place.objects, fate), place.clock,  # type: ignore[arg-type]
         )
         under = f"n{len(outcomes)}"
-        try:
+        with contextlib.suppress(Died):
             await files.save(pieces(secrets.token_bytes(20), 10), under=under, most_bytes=100)
-        except Died:
-            pass
         # Whatever is there without a row is listed, at every moment.
         unsaved = set(await listed(place.objects)) - set(await place.rows())
         assert unsaved <= {entry.key for entry in await place.listed()}
@@ -284,10 +233,8 @@ async def test_whoever_dies_while_sweeping_leaves_the_rest_to_the_next(place: Pl
             MortalValkey(place.valkey, fate), MortalDatabase(place.database, fate),  # type: ignore[arg-type]
             MortalFiles(place.objects, fate), place.clock,  # type: ignore[arg-type]
         )
-        try:
+        with contextlib.suppress(Died):
             await sweep.sweep()
-        except Died:
-            pass
         unsaved = set(await listed(place.objects)) - set(await place.rows())
         assert unsaved <= {entry.key for entry in await place.listed()}
         await place.sweep_everything()
@@ -388,8 +335,6 @@ async def test_every_key_is_declared(place: Place, no_undeclared_keys) -> None: 
 async def test_files_are_saved_and_purged_in_a_bucket_too(
     valkey: Valkey, moving_clock: MovableClock, s3_endpoint: str, tmp_path: Path
 ) -> None:
-    from .conftest import fresh_bucket
-
     async with (
         Database.open(f"sqlite:///{tmp_path / 'x.db'}") as database, fresh_bucket(s3_endpoint) as url,
         open_files(url) as objects,

@@ -60,6 +60,10 @@ class SavedFile:
     content_type: str
     sha256: str
 
+    def fits(self, raw: bytes) -> bool:
+        """Whether these are the bytes that were saved."""
+        return len(raw) == self.file_size and sha256(raw).hexdigest() == self.sha256
+
 
 @dataclass(frozen=True, slots=True)
 class Promised:

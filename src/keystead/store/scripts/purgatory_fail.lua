@@ -16,5 +16,5 @@ if not redis.call('ZSCORE', purgatory, entry) then
 end
 local count = redis.call('HINCRBY', failures, entry, 1)
 local seconds = math.min(longest, first * 2 ^ math.min(count - 1, 30))
-redis.call('ZADD', purgatory, 'XX', string.format('%.3f', now + seconds), entry)
+redis.call('ZADD', purgatory, 'XX', string.format('%.17g', now + seconds), entry)
 return {count, seconds}
