@@ -31,12 +31,13 @@ from keystead.patterns.worklist_items import DeadLetterCodec, count_spoiled, fac
 from keystead.telemetry import counts
 
 ADD: Final = Script("keystead.patterns", "scripts/rows_by_day/add.lua")
+ADD_ONCE: Final = Script("keystead.patterns", "scripts/rows_by_day/add_once.lua")
 PAGE: Final = Script("keystead.patterns", "scripts/rows_by_day/page.lua")
 READ_ASIDE: Final = Script("keystead.patterns", "scripts/rows_by_day/read_aside.lua")
 FINISH: Final = Script("keystead.patterns", "scripts/rows_by_day/finish_rows.lua")
 END: Final = Script("keystead.patterns", "scripts/rows_by_day/end_rotation.lua")
 BURY_LATE: Final = Script("keystead.patterns", "scripts/daily/bury_late.lua")
-_ADDS, _BEGINS = ("rows_by_day/add.lua",), SCRIPTS[:1]
+_ADDS, _BEGINS = ("rows_by_day/add.lua", "rows_by_day/add_once.lua"), SCRIPTS[:1]
 _ASIDE = ("rows_by_day/read_aside.lua", "rows_by_day/finish_rows.lua", "rows_by_day/end_rotation.lua")
 _MOST_AMOUNT = 10**12
 _MOST_CHANGES = 1000
@@ -160,14 +161,38 @@ class RowsByDay(ByDay):
         merged = self._merged(changes)
         if not merged:
             return Known(RowsAdded())
-        keys: list[KeyReference] = [
-            self.earliest_key.at(), self.state_key.at(), self.late_key.at(), self.rows_key.at(chosen),
-            self.unverified_key.at(chosen), *(self._counts(row, chosen) for row in (self.other, *merged)),
+        return ADD(on, keys=self._adding(merged, chosen), args=self._amounts(merged, chosen, verified),
+                   decode=self._added)
+
+    def add_once(
+        self, on: ScriptRunner, done: KeyReference, changes: Sequence[Change], *, held_seconds: float, day: int,
+        verified: Collection[str] = (),
+    ) -> Awaitable[RowsAdded | None]:
+        """As ``add``, unless the mark ``done`` is there: then nothing happens, and None is the answer. Sets the mark.
+
+        The mark is a key of the same tag, and holds for ``held_seconds``: so long a repeat has no effect.
+        """
+        chosen = self.checked_day(day)
+        merged = self._merged(changes)
+        if not merged:
+            return Known(RowsAdded())
+        return ADD_ONCE(
+            on, keys=[done, *self._adding(merged, chosen)],
+            args=[*self._amounts(merged, chosen, verified), round(held_seconds * 1000)],
+            decode=lambda reply: None if reply is None else self._added(reply),
+        )
+
+    def _adding(self, merged: Mapping[str, object], day: int) -> list[KeyReference]:
+        return [
+            self.earliest_key.at(), self.state_key.at(), self.late_key.at(), self.rows_key.at(day),
+            self.unverified_key.at(day), *(self._counts(row, day) for row in (self.other, *merged)),
         ]
+
+    def _amounts(
+        self, merged: Mapping[str, Mapping[str, int]], day: int, verified: Collection[str]
+    ) -> list[Argument]:
         amounts = [(row, row in verified, list(fields.items())) for row, fields in merged.items()]
-        arguments: list[Argument] = [chosen, secrets.token_urlsafe(9), self.most_rows, self.other,
-                                     msgspec.msgpack.encode(amounts)]
-        return ADD(on, keys=keys, args=arguments, decode=self._added)
+        return [day, secrets.token_urlsafe(9), self.most_rows, self.other, msgspec.msgpack.encode(amounts)]
 
     def _merged(self, changes: Sequence[Change]) -> dict[str, dict[str, int]]:
         if len(changes) > _MOST_CHANGES:

@@ -1,0 +1,39 @@
+-- Adds the amounts. The counts of the row that more are counted in are KEYS[other_place]; those of each row follow.
+local gone, late_changes, overflow, call = false, 0, 0, redis.call
+
+gone = day < tonumber(call('HGET', rotation, 'rotated_to') or '-1')
+if not gone and day < tonumber(call('GET', earliest) or '1e9') then
+  call('SET', earliest, day)
+end
+
+local function put_late(row, field, amount)
+  local entry = {id = uid .. ':' .. late_changes, unix_date = day, row = row, field = field, amount = amount}
+  call('RPUSH', late, cjson.encode(entry))
+  late_changes = late_changes + 1
+end
+
+-- Whether the row is among those of the day, or may join them.
+local function counted(row, verified)
+  if call('SISMEMBER', rows, row) == 1 then
+    return true
+  end
+  if not verified and row ~= other then
+    if tonumber(call('GET', unverified) or '0') >= most_rows then
+      return false
+    end
+    call('INCR', unverified)
+  end
+  return call('SADD', rows, row) == 1
+end
+
+for place, one in ipairs(cmsgpack.unpack(amounts)) do
+  local row, hash = one[1], KEYS[other_place + place]
+  if not gone and not counted(row, one[2]) then
+    overflow, hash = overflow + 1, KEYS[other_place]
+    call('SADD', rows, other)
+  end
+  for _, pair in ipairs(one[3]) do
+    if gone then put_late(row, pair[1], pair[2]) else call('HINCRBY', hash, pair[1], pair[2]) end
+  end
+end
+return {late_changes, overflow}
