@@ -1,0 +1,94 @@
+"""Every key of the members room. What is counted of people is in ``stats.py``."""
+
+from typing import Final
+
+from keystead.jobs import RunFacts
+from keystead.keys import AtMost, FlagKey, Keyspace, Matching, Personal, RecordKey
+from keystead.members.models import VisitorClick, VisitorLink
+from keystead.patterns import SmartLock, WorkList
+
+MEMBERS = Keyspace("members", tag="members")
+
+REPEAT_SECONDS: Final = 60
+# A job can be replayed by hand for thirty days; after twice that nobody counts the same thing again.
+COUNTED_SECONDS: Final = 60 * 86400
+VISITOR_UID: Final = Matching(
+    "visitor", r"v_[A-Za-z0-9_-]{5,30}", examples=("v_Jd82_", "v_k3Xw-0aVq9ZrT1bNcY7p"),
+    says="v_ and 5 to 30 letters, digits, _ or -",
+)
+_VISITOR: Final = {"visitor_uid": VISITOR_UID}
+_QUEUED: Final = ("members.visitors",)
+
+# -- counted once ---------------------------------------------------------------------------------------------------
+
+CREATED_COUNTED = FlagKey(
+    MEMBERS, "members:counted:created:{sub}", ttl=AtMost(COUNTED_SECONDS), personal=Personal(variable="sub"),
+    purpose="that somebody joined was counted, and is not to be counted again", writers=("members.counting",),
+    readers=("members.counting",), scripts=("members/count_created.lua",),
+)
+CONVERSIONS_COUNTED = FlagKey(
+    MEMBERS, "members:counted:conversions:{uid}", ttl=AtMost(COUNTED_SECONDS),
+    purpose="changes of one transaction were added to the counts by campaign, and are not to be added again",
+    writers=("members.counting",), readers=("members.counting",), scripts=("rows_by_day/add_once.lua",),
+)
+
+# -- people seen on devices -----------------------------------------------------------------------------------------
+
+
+class LinkRun(RunFacts, frozen=True):
+    """``updated``: the link was known. ``lost``: there is no such device, or no such person."""
+
+    attempted: int = 0
+    inserted: int = 0
+    updated: int = 0
+    lost: int = 0
+
+
+LINKS: WorkList[VisitorLink] = WorkList(
+    MEMBERS, "visitors:user_associations", VisitorLink, tries=5,
+    most_dead=1000, personal=Personal(field="user_sub"), purpose="people seen on devices, to be written down",
+    writers=_QUEUED, readers=("members.link_job",),
+)
+LINK_REPEATED = FlagKey(
+    MEMBERS, "visitors:user_associations:{user_sub}:lock", ttl=AtMost(REPEAT_SECONDS),
+    personal=Personal(variable="user_sub"), purpose="somebody was seen on a device just now; more of it is dropped",
+    writers=_QUEUED, readers=_QUEUED, scripts=("members/queue.lua",),
+)
+LINK_LOCK = SmartLock(
+    MEMBERS, "visitors:user_associations_job:lock", purpose="one run at a time writes down who was seen where",
+    writers=("members.link_job",), readers=("members.link_job",),
+)
+LINK_RUNS: RecordKey[LinkRun] = RecordKey(
+    MEMBERS, "stats:visitors:user_associations_job", LinkRun, purpose="the last run that wrote down who was seen where",
+    writers=("members.link_job",), readers=("stats.charts",),
+)
+
+# -- clicks ---------------------------------------------------------------------------------------------------------
+
+
+class ClickRun(RunFacts, frozen=True):
+    """``repeated``: the click was written down before. ``lost``: there is no such device."""
+
+    attempted: int = 0
+    inserted: int = 0
+    repeated: int = 0
+    lost: int = 0
+
+
+CLICKS: WorkList[VisitorClick] = WorkList(
+    MEMBERS, "visitors:utms", VisitorClick, tries=5, most_dead=1000,
+    purpose="clicks on links of campaigns, to be written down", writers=_QUEUED, readers=("members.click_job",),
+)
+CLICK_REPEATED = FlagKey(
+    MEMBERS, "visitors:utms:{visitor_uid}:lock", kinds=_VISITOR, ttl=AtMost(REPEAT_SECONDS),
+    purpose="a device came through a campaign just now; more of it is dropped", writers=_QUEUED, readers=_QUEUED,
+    scripts=("members/queue.lua",),
+)
+CLICK_LOCK = SmartLock(
+    MEMBERS, "visitors:utms_job:lock", purpose="one run at a time writes down clicks", writers=("members.click_job",),
+    readers=("members.click_job",),
+)
+CLICK_RUNS: RecordKey[ClickRun] = RecordKey(
+    MEMBERS, "stats:visitors:utms_job", ClickRun, purpose="the last run that wrote down clicks",
+    writers=("members.click_job",), readers=("stats.charts",),
+)

@@ -1,0 +1,29 @@
+"""The members room, put together as the app does it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from keystead.engine import Valkey
+from keystead.store import Database
+
+from .room import Room
+
+
+@pytest_asyncio.fixture
+async def room(valkey: Valkey, database: Database) -> AsyncIterator[Room]:
+    """On one server, with each database."""
+    yield Room(valkey, database)
+
+
+@pytest_asyncio.fixture
+async def wide_room(server: Valkey, database: Database) -> AsyncIterator[Room]:
+    """On one server and on the cluster, with each database."""
+    yield Room(server, database)
+
+
+@pytest.fixture
+def anywhere(server: Valkey) -> Valkey:
+    """One server, then the cluster, where no database is needed."""
+    return server
