@@ -8,7 +8,7 @@
 
 declares ``{prefix}:{subcategory}:{unix_date}:subs`` (who) and, below ``{prefix}:bysubcat``, ``subcategories``,
 ``earliest``, ``total_views:{unix_date}``, and of all days before the earliest ``total_views`` and ``total_users``; for
-rotation the keys of a day with ``:rotating``, ``rotation``, ``late`` and ``late:rotating``. ``names`` spells them
+rotation ``total_views:{unix_date}:rotating``, ``rotation``, ``late`` and ``late:rotating``. ``names`` spells them
 otherwise: ``TOTALS_NAMES`` is what an older program used.
 """
 
@@ -115,10 +115,8 @@ class DimensionViews(ByDay):
             return {**told(facts, what, scripts=scripts, personal=personal), "kinds": None}
 
         members = f"{self.prefix}:{{{self.dimension}}}:{{unix_date}}:subs"
-        kept: Facts = {**of("who viewed", *writes, *_READS, *_ROTATES, personal=True), "kinds": value_kinds}
-        put: Facts = {**of("who viewed, put aside", *_READS, *_ROTATES, personal=True), "kinds": value_kinds}
+        kept: Facts = {**of("who viewed", *writes, *_READS, *_ROTATES[1:], personal=True), "kinds": value_kinds}
         self.members_key = SetKey(keyspace, members, str, **kept)
-        self.members_aside_key = SetKey(keyspace, f"{members}:rotating", str, **put)
         self.values_key = SetKey(keyspace, f"{head}:{names.values}", str, **of("every value that was seen", *writes))
         first = ("views/earliest.lua", "views/all_time.lua", *writes, *_ROTATES)
         self.earliest_keys = [IntegerKey(keyspace, f"{head}:earliest", **of("first day that may be here", *first))]
@@ -221,18 +219,16 @@ class DimensionViews(ByDay):
         key, found = self.day_key.at(day), dict[str, Views]()
         for raw, amount, users in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
             ((value, views),) = key._values({raw: amount}).items()
-            before = found.get(value, Views(0, 0))
-            found[value] = Views(before.views + views, before.users + users)
+            before = found.get(value, Views(0, 0))  # only a program that knows no rotation writes beside it
+            found[value] = Views(before.views + views, users)
         return found
 
     def _both(self, days: "list[int] | range") -> list[KeyReference]:
         return [key.at(day) for day in days for key in (self.day_key, self.aside_key)]
 
     def _member_names(self, layout: Layout) -> list[str]:
-        """What stands before, between and after value and day in the names of sets, and after them once put aside."""
-        variables = (self.dimension, "unix_date")
-        return [*pieces(self.members_key, variables, {}, layout),
-                pieces(self.members_aside_key, variables, {}, layout)[-1]]
+        """What stands before, between and after value and day in the names of the sets of members."""
+        return pieces(self.members_key, (self.dimension, "unix_date"), {}, layout)
 
     # -- rotation ---------------------------------------------------------------------------------------------------
 
@@ -243,8 +239,7 @@ class DimensionViews(ByDay):
         gives what was put aside. One atomic step, safe to repeat.
         """
         keys = [self.state_key.at(), self.day_key.at(day), self.aside_key.at(day), *self._earliest()]
-        arguments: list[Argument] = [int(day), rotation_id, *self._member_names(on.layout)]
-        return BEGIN(on, keys=keys, args=arguments, decode=text_or_none)
+        return BEGIN(on, keys=keys, args=[int(day), rotation_id], decode=text_or_none)
 
     def end_rotation(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[bool]:
         """Add the day to the totals of all time and forget it; says whether this rotation was under way.
@@ -253,7 +248,7 @@ class DimensionViews(ByDay):
         """
         totals = [self.views_key.at(), *(key.at() for key in (self.users_key,) if key is not None)]
         keys = [self.state_key.at(), self.aside_key.at(day), *totals, *self._earliest()]
-        head, middle, _, tail = self._member_names(on.layout)
+        head, middle, tail = self._member_names(on.layout)
         with_users, tail = int(self.users_key is not None), f"{middle}{day}{tail}"
         return END(on, keys=keys, args=[int(day), rotation_id, with_users, head, tail], decode=bool)
 

@@ -12,13 +12,12 @@
 -- ARGV[6]    text    head        of the name of a set of members, before the value
 -- ARGV[7]    text    middle      between value and day
 -- ARGV[8]    text    tail        after the day
--- ARGV[9]    text    aside       after the day when it was put aside
 -- DERIVES  hash    day           views from earliest on, and the same put aside
--- DERIVES  set     members       of each value of these days, and the same put aside
+-- DERIVES  set     members       of each value of these days
 -- Returns  {{value, views ...}, {value, members ...}}
 -- Cost     O(values * days that were not rotated)   Repeat: safe
 local before, with_users = tonumber(ARGV[1]), tonumber(ARGV[2])
-local day_head, head, middle, sums = ARGV[3], ARGV[6], ARGV[7], {{}, {}}
+local day_head, head, middle, tail, sums = ARGV[3], ARGV[6], ARGV[7], ARGV[8], {{}, {}}
 -- include _first
 
 local function add(which, value, amount)
@@ -47,10 +46,10 @@ if with_users == 1 then
   add_all(2, KEYS[4], add)
 end
 for day = first, before - 1 do
-  for _, ends in ipairs({{ARGV[4], ARGV[8]}, {ARGV[5], ARGV[9]}}) do
-    add_all(1, day_head .. day .. ends[1], function(which, value, amount)
+  for _, ending in ipairs({ARGV[4], ARGV[5]}) do
+    add_all(1, day_head .. day .. ending, function(which, value, amount)
       add(which, value, amount)
-      add(2, value, redis.call('SCARD', head .. value .. middle .. day .. ends[2]))
+      add(2, value, redis.call('SCARD', head .. value .. middle .. day .. tail))
     end)
   end
 end

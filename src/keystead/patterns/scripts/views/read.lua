@@ -4,23 +4,21 @@
 -- ARGV[1]    text    head    of the name of a set of members, before the value
 -- ARGV[2]    text    middle  between value and day
 -- ARGV[3]    text    tail    after the day
--- ARGV[4]    text    aside   after the day when it was put aside
--- ARGV[5..]  int     number  0..999999, of each day
--- DERIVES  set     members   of each value of a day, and the same put aside
--- Returns  for each day {value, views, members ...}; a value may come twice, the second time put aside
+-- ARGV[4..]  int     number  0..999999, of each day
+-- DERIVES  set     members   of each value of a day
+-- Returns  for each day {value, views, members ...}
 -- Cost     O(values)         Repeat: safe
-local head, middle, tail, aside, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4], {}
+local head, middle, tail, answer = ARGV[1], ARGV[2], ARGV[3], {}
 
 for place = 1, #KEYS, 2 do
-  local number, found = 4 + (place + 1) / 2, {}
+  local number, found = 3 + (place + 1) / 2, {}
   local day = ARGV[number]
-  for _, pair in ipairs({{KEYS[place], tail}, {KEYS[place + 1], aside}}) do
-    local flat = redis.call('HGETALL', pair[1])
+  for _, hash in ipairs({KEYS[place], KEYS[place + 1]}) do
+    local flat = redis.call('HGETALL', hash)
     for field = 1, #flat, 2 do
-      local members = head .. flat[field] .. middle .. day .. pair[2]
       found[#found + 1] = flat[field]
       found[#found + 1] = flat[field + 1]
-      found[#found + 1] = redis.call('SCARD', members)
+      found[#found + 1] = redis.call('SCARD', head .. flat[field] .. middle .. day .. tail)
     end
   end
   answer[#answer + 1] = found
