@@ -55,7 +55,7 @@ async def begin(valkey, day: int, rotation_id: str) -> None:
 async def add_row(database, tables, day: int, applied_id: str, counts: dict[str, int], failed: dict[str, int]) -> None:
     """What a rotation does to SQL: the row and its id, together."""
     async with database.transaction() as sql:
-        await sql.execute(tables.applied.insert().values(id=applied_id, family="events", applied_at=NOW))
+        await sql.execute(tables.applied.insert().values(id=f"events:{applied_id}", family="events", applied_at=NOW))
         table = tables.table("events")
         await sql.execute(table.insert().values(
             retrieved_for=label(day), retrieved_at=NOW, failed_breakdown=json.dumps(failed), **counts
@@ -102,7 +102,7 @@ async def test_late_counts_are_in_whether_or_not_they_were_stored(valkey, databa
     assert len(late) == 2
     for each in late:  # stored, and not yet removed from the list
         async with database.transaction() as sql:
-            await sql.execute(tables.applied.insert().values(id=each.count.id, family="events", applied_at=NOW))
+            await sql.execute(tables.applied.insert().values(id=f"events:{each.count.id}", family="events", applied_at=NOW))
     table = tables.table("events")
     async with database.transaction() as sql:
         if step in ("stored", "ended"):
@@ -161,7 +161,7 @@ async def test_a_rotation_that_ends_between_the_two_reads_changes_nothing(
 async def test_what_cannot_be_asked_for_is_refused_by_name(charts):
     with pytest.raises(NotFound, match=r"'event'; did you mean events\?"):
         await charts.series("event", TODAY, TODAY + 1)
-    with pytest.raises(Invalid, match="active is no family"):
+    with pytest.raises(Invalid, match="active is a DaySet, and this is asked of a DailyFamily"):
         await charts.series("active", TODAY, TODAY + 1)
     with pytest.raises(Invalid, match=r"2025-06-15 is the newest of days that can be asked for"):
         await charts.series("events", TODAY, TODAY + 2)

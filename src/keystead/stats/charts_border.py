@@ -5,38 +5,34 @@ holds, the earliest of them, and which rotation is under way. Whatever it did no
 leaves the server only after SQL has it. The day that is under way may be in both; SQL knows the ids that it has added.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
-from sqlalchemy import Table, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from keystead.clock import Clock
 from keystead.engine import Pipeline, Valkey
-from keystead.engine.scripts import ScriptRunner
 from keystead.patterns.rotation import RotationState
+from keystead.stats.catalogue import Charted
+from keystead.stats.charts_calendar import is_monthly
+from keystead.stats.tables import FamilyTables, label
+from keystead.store import Database
 
 T = TypeVar("T")
 
-_STEP_IDS: Final = 500
-
-
-class Rotated(Protocol):
-    """Whatever is kept by day and rotated."""
-
-    def earliest(self, on: ScriptRunner) -> Awaitable[int | None]: ...
-
-    def rotation_state(self, on: ScriptRunner) -> Awaitable[RotationState | None]: ...
+_STEP_IDS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Border(Generic[T]):
-    """What the server held at one moment: ``held`` is what was read of the days from ``first`` on."""
+    """What the server held at one moment."""
 
     earliest: int | None
     state: RotationState | None
-    first: int
     held: T
+    monthly: bool = False
 
     @property
     def rotation_id(self) -> str | None:
@@ -44,10 +40,33 @@ class Border(Generic[T]):
         return None if self.state is None else self.state.id
 
     @property
-    def open_from(self) -> int | None:
-        """The first day that was not closed by a rotation; None if nothing was ever counted."""
+    def late_id(self) -> str | None:
+        """Of late counts that are put aside, where they are put aside as a whole."""
+        return None if self.state is None else self.state.late_id
+
+    @property
+    def ids(self) -> list[str]:
+        """What may be in SQL already although the server held it."""
+        return [each for each in (*self._day_ids, self.late_id) if each is not None]
+
+    @property
+    def _day_ids(self) -> tuple[str, ...]:
+        """Under which the day that is under way may be in SQL: its rotation's, or, if it came back, its own."""
+        if self.rotation_id is None or self.earliest is None:
+            return ()
+        return self.rotation_id, label(self.earliest, monthly=self.monthly)
+
+    def from_server(self, day: int, applied: Collection[str]) -> bool:
+        """Whether what the server held of a day counts; if not, SQL has all of it."""
+        if self.earliest is None or day != self.earliest:
+            return self.earliest is None or day > self.earliest
+        return not any(each in applied for each in self._day_ids)
+
+    def live_from(self, usual: int) -> int:
+        """The first day that may still change by ordinary counting; by rule that is ``usual``, if rotation is on time.
+        """
         rotated_to = 0 if self.state is None else self.state.rotated_to
-        return None if self.earliest is None else max(self.earliest, rotated_to)
+        return usual if self.earliest is None else min(usual, max(self.earliest, rotated_to))
 
     def sql_end(self, end: int) -> int:
         """SQL is asked for the days before this one, of a range that ends before ``end``."""
@@ -56,29 +75,68 @@ class Border(Generic[T]):
         return min(end, self.earliest + (self.rotation_id is not None))
 
 
-async def border_of(
-    valkey: Valkey, of: Rotated, start: int, end: int, guess: int, read: Callable[[Pipeline, int, int], T]
-) -> Border[T]:
-    """Read the days of a range that the server holds, and where they begin, in one atomic step.
+class Sources:
+    """The server and SQL, asked in this order."""
 
-    ``read`` queues the reading of the days from its second to before its third argument; it is not called for none.
-    ``guess`` is where they probably begin: if it is right there is one round trip, else a second one.
-    """
-    first = min(max(start, guess), end)
-    while True:
-        async with valkey.pipeline(transaction=True) as block:
-            earliest, state = of.earliest(block), of.rotation_state(block)
-            held = read(block, first, end)
-            await block.execute()
-        found = await earliest
-        if found is None or found >= first or first == start:
-            return Border(found, await state, first, held)
-        first = max(start, found)
+    def __init__(self, valkey: Valkey, database: Database, tables: FamilyTables, clock: Clock) -> None:
+        self.valkey, self.clock = valkey, clock
+        self._database, self._tables = database, tables
 
+    async def border(
+        self, of: Charted, start: int, end: int, guess: int, read: Callable[[Pipeline, int, int], T]
+    ) -> Border[T]:
+        """Read the days of a range that the server holds, and where they begin, in one atomic step.
 
-async def known_ids(sql: AsyncConnection, applied: Table, ids: Collection[str]) -> set[str]:
-    """Those of the ids that SQL has added already."""
-    wanted, known = list(dict.fromkeys(ids)), set[str]()
-    for at in range(0, len(wanted), _STEP_IDS):
-        known.update(await sql.scalars(select(applied.c.id).where(applied.c.id.in_(wanted[at : at + _STEP_IDS]))))
-    return known
+        ``read`` queues the reading of the days from its second to before its third argument, which may be none.
+        ``guess`` is where they probably begin: if it is right there is one round trip, else a second one.
+        """
+        first = min(max(start, guess), end)
+        while True:
+            async with self.valkey.pipeline(transaction=True) as block:
+                earliest, state = of.earliest(block), of.rotation_state(block)
+                held = read(block, first, end)
+                await block.execute()
+            found = await earliest
+            if found is None or found >= first or first == start:
+                return Border(found, await state, held, is_monthly(of))
+            first = max(start, found)
+
+    async def stored(
+        self, of: Charted, columns: Sequence[str], start: int, end: int, ids: Collection[str] = ()
+    ) -> tuple[set[str], list[tuple[Any, ...]]]:
+        """Those of ``ids`` that SQL has added, and the rows of the days from ``start`` to before ``end`` just then.
+
+        A row is the day as a label, then the columns. One query each; none for what is empty.
+        """
+        if of.table is None or (start >= end and not ids):
+            return set(), []
+        table, monthly = self._tables.table(of.name), is_monthly(of)
+        day = table.c.retrieved_for
+        async with self._database.reading() as sql:
+            applied = await self._known(sql, of, ids)
+            if start >= end:
+                return applied, []
+            within = day >= label(start, monthly=monthly), day < label(end, monthly=monthly)
+            query = select(day, *(table.c[name] for name in columns)).where(*within)
+            return applied, [tuple(row) for row in await sql.execute(query)]
+
+    async def sums(
+        self, of: Charted, by: str, columns: Sequence[str], start: int, end: int
+    ) -> dict[str, tuple[int, ...]]:
+        """Of the rows of the days from ``start`` to before ``end``, the sums of the columns by one of them."""
+        if of.table is None or start >= end:
+            return {}
+        table = self._tables.table(of.name)
+        within = table.c.retrieved_for >= label(start), table.c.retrieved_for < label(end)
+        totals = (func.sum(table.c[name]) for name in columns)
+        async with self._database.reading() as sql:
+            rows = await sql.execute(select(table.c[by], *totals).where(*within).group_by(table.c[by]))
+            return {row[0]: tuple(map(int, row[1:])) for row in rows}
+
+    async def _known(self, sql: AsyncConnection, of: Charted, ids: Collection[str]) -> set[str]:
+        applied, head, known = self._tables.applied, f"{of.name}:", set[str]()
+        wanted = [f"{head}{each}" for each in dict.fromkeys(ids)]
+        for at in range(0, len(wanted), _STEP_IDS):
+            some = applied.c.id.in_(wanted[at : at + _STEP_IDS])
+            known.update(await sql.scalars(select(applied.c.id).where(some)))
+        return {each.removeprefix(head) for each in known}

@@ -1,23 +1,21 @@
 """Days of a family, from the server and from SQL, as one series."""
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Row, select
 
-from keystead.clock import Clock
-from keystead.engine import Pipeline, Valkey
+from keystead.engine import Pipeline
 from keystead.keys import Undecodable
 from keystead.patterns import DailyFamily, Day, LateCount
 from keystead.patterns.daily import OTHER
-from keystead.stats.charts_border import Border, border_of, known_ids
+from keystead.stats.charts_border import Border, Sources
 from keystead.stats.charts_calendar import today_of, zone_name
 from keystead.stats.series import Series, day_labels
-from keystead.stats.tables import FamilyTables, label
-from keystead.store import Database
 
 MOST_VALUES: Final = 1000  # of one event in one series; the smallest are shown as other
 MOST_LATE: Final = 1000
@@ -26,11 +24,19 @@ _STEP_DAYS: Final = 366
 Fields = Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What the server holds."""
+
+    days: list[Awaitable[list[Day]]]
+    late: Awaitable[list[LateCount]]
+
+
 class FamilyDays:
     """Reads any range of any family."""
 
-    def __init__(self, valkey: Valkey, database: Database, tables: FamilyTables, clock: Clock) -> None:
-        self._valkey, self._database, self._tables, self._clock = valkey, database, tables, clock
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
         self._earliest: dict[str, int] = {}  # what was found last; where the next reading begins
 
     async def read(self, family: DailyFamily, start: int, end: int) -> Series:
@@ -40,100 +46,52 @@ class FamilyDays:
         runs meanwhile, or died, changes nothing. The 1,000 oldest late counts are in; more of them show once they are
         rotated.
         """
-        border, late = await self._border(family, start, end)
+        today = today_of(family, self._sources.clock.now())
+        border = await self._border(family, start, end, today)
+        late = [count for count in await border.held.late if start <= count.unix_date < end]
+        ids = [*border.ids, *(count.id for count in late)]
+        names = [*family.events, *(f"{event}_breakdown" for event in family.breakdowns)]
+        if family.columns:
+            names = [*family.columns, "total"]
+        applied, rows = await self._sources.stored(family, names, start, border.sql_end(end), ids)
         gathered = Gathered(family, start, end)
-        days: Sequence[Day] = [day for step in border.held for day in await step]
-        under_way = border.rotation_id
-        applied: set[str] = set()
-        if family.table is not None:
-            applied = await self._from_sql(family, border, late, gathered)
-        for day in days:
-            in_sql = family.table is not None and border.earliest is not None and day.unix_date < border.earliest
-            stored = under_way is not None and day.unix_date == border.earliest and under_way in applied
-            if not in_sql and not stored:
-                gathered.add(day.unix_date, day.counts, day.breakdowns)
+        for row in rows:
+            gathered.add_row(row)
+        for step in border.held.days:
+            for day in await step:
+                if family.table is None or border.from_server(day.unix_date, applied):
+                    gathered.add(day.unix_date - start, day.counts, day.breakdowns)
         for count in late:
             if count.id not in applied:
                 gathered.add_late(count)
-        return gathered.series(self._live_from(family, border))
+        usual = today - family.held_days + 1
+        return gathered.series(usual if family.table is None else border.live_from(usual))
 
-    async def _border(
-        self, family: DailyFamily, start: int, end: int
-    ) -> tuple[Border[list[Awaitable[list[Day]]]], list[LateCount]]:
-        today = today_of(family, self._clock.now())
-        guess = self._earliest.get(family.name, today - family.held_days)
-        late: Awaitable[list[LateCount]] | None = None
+    async def settled(self, family: DailyFamily, end: int) -> bool:
+        """Whether all days before ``end``, which the server does not hold by rule, were closed by their rotation."""
+        border = await self._sources.border(family, end, end, end, lambda block, first, last: None)
+        return border.live_from(end) >= end
 
-        def read(block: Pipeline, first: int, end: int) -> list[Awaitable[list[Day]]]:
-            nonlocal late
-            late = block.run(("LRANGE", family.late_key.at().name(block.layout), 0, MOST_LATE - 1), self._late(family))
+    async def _border(self, family: DailyFamily, start: int, end: int, today: int) -> Border[_Held]:
+        def read(block: Pipeline, first: int, end: int) -> _Held:
+            late = block.run(("LRANGE", family.late_key.at().name(block.layout), 0, MOST_LATE - 1), opened)
             steps = range(first, end, _STEP_DAYS)
-            return [family.read_range(block, step, min(end, step + _STEP_DAYS) - 1) for step in steps]
+            return _Held([family.read_range(block, step, min(end, step + _STEP_DAYS) - 1) for step in steps], late)
 
-        if family.kept_seconds is not None:  # its days stay for a while after they are no longer the earliest
-            guess = today - family.held_days - math.ceil(family.kept_seconds / 86400) - 1
-        border = await border_of(self._valkey, family, start, end, guess, read)
-        if border.earliest is not None:
-            self._earliest[family.name] = border.earliest
-        assert late is not None
-        return border, [count for count in await late if start <= count.unix_date < end]
-
-    @staticmethod
-    def _late(family: DailyFamily) -> Any:
-        def decoded(raws: Sequence[bytes]) -> list[LateCount]:
+        def opened(raws: Sequence[bytes]) -> list[LateCount]:
             counts = []
             for raw in raws:
-                try:
+                with contextlib.suppress(Undecodable):  # rotation makes it a dead letter
                     counts.append(family.late_key.codec.decode(raw))
-                except Undecodable:  # rotation makes it a dead letter
-                    continue
             return counts
 
-        return decoded
-
-    def _live_from(self, family: DailyFamily, border: Border[Any]) -> int:
-        usual = today_of(family, self._clock.now()) - family.held_days + 1
-        if family.table is None or border.open_from is None:
-            return usual
-        return min(usual, border.open_from)
-
-    # -- SQL --------------------------------------------------------------------------------------------------------
-
-    async def _from_sql(
-        self, family: DailyFamily, border: Border[Any], late: Sequence[LateCount], gathered: "Gathered"
-    ) -> set[str]:
-        """Add what the table has of the days before the border; the ids in question that it has added."""
-        start, end = gathered.start, border.sql_end(gathered.end)
-        ids = [count.id for count in late]
-        if border.rotation_id is not None and border.earliest is not None and start <= border.earliest < gathered.end:
-            ids.append(border.rotation_id)
-        if start >= end and not ids:
-            return set()
-        table = self._tables.table(family.name)
-        breakdowns = [f"{event}_breakdown" for event in family.breakdowns]
-        names = [*family.columns, "total"] if family.columns else [*family.events, *breakdowns]
-        query = select(table.c.retrieved_for, *(table.c[name] for name in names)).where(
-            table.c.retrieved_for >= label(start), table.c.retrieved_for < label(max(start, end))
-        )
-        async with self._database.reading() as sql:
-            applied = await known_ids(sql, self._tables.applied, ids)
-            rows = (await sql.execute(query)).all() if start < end else []
-        places = {day: at for at, day in enumerate(day_labels(start, end), start)}
-        for row in rows:
-            if row[0] in places:
-                self._add_row(family, places[row[0]], row, gathered)
-        return applied
-
-    @staticmethod
-    def _add_row(family: DailyFamily, day: int, row: Row[Any], gathered: "Gathered") -> None:
-        if family.columns:
-            gathered.add(day, {":".join(row[1:-1]): row[-1]}, {})
-            return
-        plain = len(family.events) + 1
-        counts = dict(zip(family.events, row[1:plain], strict=True))
-        broken = {event: msgspec.json.decode(text, type=dict[str, int])
-                  for event, text in zip(family.breakdowns, row[plain:], strict=True) if text != "{}"}
-        gathered.add(day, counts, broken)
+        guess = self._earliest.get(family.name, today - family.held_days)
+        if family.kept_seconds is not None:  # its days stay for a while after they are no longer the earliest
+            guess = today - family.held_days - math.ceil(family.kept_seconds / 86400) - 1
+        border = await self._sources.border(family, start, end, guess, read)
+        if border.earliest is not None:
+            self._earliest[family.name] = border.earliest
+        return border
 
 
 class Gathered:
@@ -141,12 +99,13 @@ class Gathered:
 
     def __init__(self, family: DailyFamily, start: int, end: int) -> None:
         self.family, self.start, self.end = family, start, end
+        self._labels = day_labels(start, end)
+        self._places = {text: at for at, text in enumerate(self._labels)}
         self._counts = {event: [0] * (end - start) for event in family.events}
         self._parts: dict[str, list[tuple[int, Fields]]] = {event: [] for event in family.breakdowns}
 
-    def add(self, day: int, counts: Fields, breakdowns: Mapping[str, Fields]) -> None:
-        """Add to a day. Events that are no longer declared are left out."""
-        at = day - self.start
+    def add(self, at: int, counts: Fields, breakdowns: Mapping[str, Fields]) -> None:
+        """Add to the day in this place. Events that are no longer declared are left out."""
         for event, amount in counts.items():
             if event in self._counts:
                 self._counts[event][at] += amount
@@ -154,14 +113,25 @@ class Gathered:
             if fields and event in self._parts:
                 self._parts[event].append((at, fields))
 
+    def add_row(self, row: tuple[Any, ...]) -> None:
+        """Add what SQL has of a day."""
+        family, at = self.family, self._places[row[0]]
+        if family.columns:
+            self.add(at, {":".join(row[1:-1]): row[-1]}, {})
+            return
+        plain = len(family.events) + 1
+        broken = {event: msgspec.json.decode(text, type=dict[str, int])
+                  for event, text in zip(family.breakdowns, row[plain:], strict=True) if text != "{}"}
+        self.add(at, dict(zip(family.events, row[1:plain], strict=True)), broken)
+
     def add_late(self, count: LateCount) -> None:
         broken = {} if count.breakdown is None else {count.event: {count.breakdown: count.amount}}
-        self.add(count.unix_date, {count.event: count.amount}, broken)
+        self.add(count.unix_date - self.start, {count.event: count.amount}, broken)
 
     def series(self, live_from: int) -> Series:
         family = self.family
         return Series(
-            family.name, zone_name(family), self.start, self.end, day_labels(self.start, self.end), self._counts,
+            family.name, zone_name(family), self.start, self.end, self._labels, self._counts,
             {event: self._values(parts) for event, parts in self._parts.items()}, live_from,
         )
 
@@ -179,3 +149,29 @@ class Gathered:
             for value, amount in fields.items():
                 values[value if value in values else OTHER][at] += amount
         return values
+
+
+def flat(family: DailyFamily, series: Series) -> dict[str, Any]:
+    """As documented for answers about whole days: ``labels``, a list for each event, ``<event>_breakdown``.
+
+    Lists by value, or for sparse events amounts by value and place.
+    """
+    answer: dict[str, Any] = {"labels": series.labels, **series.counts}
+    for event, values in series.breakdowns.items():
+        sparse = event in family.sparse
+        answer[f"{event}_breakdown"] = {
+            value: {str(at): n for at, n in enumerate(days) if n} if sparse else days for value, days in values.items()
+        }
+    return answer
+
+
+def from_flat(family: DailyFamily, answer: Mapping[str, Any], start: int, end: int) -> Series:
+    """What ``flat`` wrote; its days are settled. An answer of a program that declares fewer events has zeros."""
+    none = [0] * (end - start)
+    breakdowns: dict[str, dict[str, list[int]]] = {}
+    for event in family.breakdowns:
+        values = breakdowns[event] = {}
+        for value, days in answer.get(f"{event}_breakdown", {}).items():
+            values[value] = [days.get(str(at), 0) for at in range(end - start)] if isinstance(days, dict) else days
+    counts = {event: answer.get(event, none) for event in family.events}
+    return Series(family.name, zone_name(family), start, end, answer["labels"], counts, breakdowns, end)

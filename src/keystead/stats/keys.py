@@ -4,6 +4,7 @@ from typing import Final
 
 from keystead.jobs import RunFacts
 from keystead.keys import Keyspace, RecordKey
+from keystead.patterns import Cache
 
 STATS = Keyspace("stats", tag="stats")
 
@@ -21,4 +22,11 @@ class RotationRun(RunFacts, frozen=True, kw_only=True):
 ROTATION_RUN = RecordKey(
     STATS, "stats:rotation:job", RotationRun, purpose="the last run of the rotation; running_time in seconds",
     writers=_ROTATION, readers=("stats.charts",),
+)
+
+# Kept by processes only: what is on the server is who computes one just now. Whoever fills it says until when.
+CHARTS = Cache(
+    STATS, "stats_charts:{unix_date}:{kind}:{name:text}", bytes, local_seconds=26 * 3600.0, lock_seconds=10.0,
+    channel="ps:stats:charts", purpose="answers about days, gzip over JSON, carried to all processes",
+    writers=("stats.charts",), readers=("stats.charts",),
 )

@@ -1,0 +1,102 @@
+"""Answers that are computed once for all processes, and kept while they are right."""
+
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import msgspec
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.patterns import DailyFamily, Loaded, ProcessTier
+from keystead.patterns.cache_instance import CacheInstance
+from keystead.stats.catalogue import Catalogue, Charted
+from keystead.stats.charts_calendar import to_midnight
+from keystead.stats.keys import CHARTS
+
+UNSETTLED_SECONDS: Final = 60.0  # while rotation has not closed all of its days
+MOST_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it is kept, gzip over JSON, and for how many seconds whoever asked may keep it too."""
+
+    raw: bytes
+    seconds: float
+
+
+def pack(value: object) -> bytes:
+    """JSON, compressed; the same bytes in every process."""
+    return gzip.compress(msgspec.json.encode(value), 6, mtime=0)
+
+
+def unpack(raw: bytes) -> Any:
+    """What was packed."""
+    return msgspec.json.decode(gzip.decompress(raw))
+
+
+class KeptAnswers:
+    """Two caches: the one of a family, whose frame others may know, and one for all other answers.
+
+    An answer lives until the next midnight where its days are counted. If some of its days may still change, because
+    rotation has not closed them yet, it lives for a minute only, and never reaches the family's channel, whose frame
+    cannot say so. What is told late shows after the next midnight.
+    """
+
+    def __init__(
+        self, charts: CacheInstance[bytes], families: Mapping[str, CacheInstance[bytes]], clock: Clock
+    ) -> None:
+        self._charts, self._families, self._clock = charts, families, clock
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, valkey: Valkey, catalogue: Catalogue, clock: Clock) -> AsyncIterator[Self]:
+        """For as long as the block runs; in it the channels are heard."""
+        process = ProcessTier(MOST_BYTES)
+        async with AsyncExitStack() as stack:
+            charts = await stack.enter_async_context(CHARTS.open(valkey, process=process, clock=clock))
+            families = {
+                name: await stack.enter_async_context(family.charts.open(valkey, process=process, clock=clock))
+                for name, family in catalogue.families.items() if family.charts is not None
+            }
+            yield cls(charts, families, clock)
+
+    def held(self, family: DailyFamily, start: int, end: int) -> bytes | None:
+        """The days of a family if this process has them."""
+        instance = self._families.get(family.name)
+        return None if instance is None else instance.held(start, end)
+
+    async def days(
+        self, family: DailyFamily, start: int, end: int, settled: bool, compute: Callable[[], Awaitable[bytes]]
+    ) -> Answer:
+        """Days of a family; ``settled`` says that none of them can change by ordinary counting."""
+        instance = self._families.get(family.name)
+        if instance is None or not settled:
+            async def both() -> tuple[bytes, bool]:
+                return await compute(), settled
+
+            return await self.answer(family, "days", end, both)
+
+        async def load() -> Loaded[bytes]:
+            return Loaded(await compute(), to_midnight(family.home, self._clock.now()))
+
+        raw = await instance.get_raw(start, end, load=load)
+        assert raw is not None
+        return Answer(raw, to_midnight(family.home, self._clock.now()))
+
+    async def answer(
+        self, of: Charted, kind: str, unix_date: int, compute: Callable[[], Awaitable[tuple[bytes, bool]]]
+    ) -> Answer:
+        """Any other answer: ``compute`` gives it packed, and says whether it is settled."""
+
+        async def load() -> Loaded[bytes]:
+            raw, settled = await compute()
+            lasting = to_midnight(of.home, self._clock.now())
+            return Loaded(raw, lasting if settled else min(lasting, UNSETTLED_SECONDS))
+
+        raw = await self._charts.get_raw(unix_date, kind, of.name, load=load)
+        assert raw is not None
+        return Answer(raw, min(UNSETTLED_SECONDS, to_midnight(of.home, self._clock.now())))
