@@ -3,10 +3,12 @@
 import asyncio
 import itertools
 import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,9 +29,7 @@ class PostgreSQL:
     """A running server. It ends with the last process that uses its directory."""
 
     def __init__(self, directory: Path) -> None:
-        pgserver = pytest.importorskip("pgserver")
-        directory.mkdir(exist_ok=True)
-        self._server = pgserver.get_server(directory, cleanup_mode="delete")
+        self._server = _started(directory)
         self._names = (f"test_{os.getpid()}_{number}" for number in itertools.count())
         # No test takes the power away, so nothing need reach the disk.
         self.run("ALTER SYSTEM SET fsync = off")
@@ -58,3 +58,14 @@ class PostgreSQL:
             yield self.url(name)
         finally:
             self.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _started(directory: Path) -> Any:
+    pgserver = pytest.importorskip("pgserver")
+    directory.mkdir(exist_ok=True)
+    for _ in range(5):
+        try:
+            return pgserver.get_server(directory, cleanup_mode="delete")
+        except subprocess.SubprocessError:  # it is given ten seconds to start, which a busy machine may not keep
+            pgserver.PostgresServer._instances.pop(directory.resolve(), None)
+    raise AssertionError("PostgreSQL did not start")

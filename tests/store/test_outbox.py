@@ -198,7 +198,7 @@ async def test_one_turn_takes_no_more_than_fits_in_memory(
     assert await numbers(valkey) == list(range(12))
 
 
-async def test_rows_that_cannot_be_delivered_are_put_aside_with_the_reason(
+async def test_rows_that_cannot_be_delivered_are_kept_with_the_reason(
     database: Database, outbox: SqlOutbox, valkey: Valkey
 ) -> None:
     good = {"uid": "u1", "kind": "job", "queue": "", "due_at": 0.0, "channel": b"", "shard_channel": b"",

@@ -71,3 +71,19 @@ async def test_a_deadlock_undoes_one_and_says_that_it_may_be_tried_again(databas
     ended = await asyncio.gather(both("a", "b"), both("b", "a"), return_exceptions=True)
     assert sorted(type(each).__name__ for each in ended) == ["NoneType", "Unavailable"]
     assert await items(database) == {"a": 5, "b": 5}
+
+
+async def test_a_row_that_is_locked_for_too_long_is_unavailable(postgresql: PostgreSQL) -> None:
+    with postgresql.database() as url:
+        async with Database.open(url, wait_seconds=0.2) as database:
+            await make_tables(database, a=1)
+
+            async def write() -> None:
+                async with database.transaction() as sql:
+                    await sql.execute(change("a", 2))
+
+            async with database.transaction() as sql:
+                await sql.execute(change("a", 3))
+                with pytest.raises(Unavailable, match="locked by another transaction for too long"):
+                    await asyncio.create_task(write())
+            assert await items(database) == {"a": 3}

@@ -26,6 +26,7 @@ def line() -> list[Script]:
 def upgrade(connection: Connection) -> None:
     """Take the steps that this database has not seen, inside the transaction of the connection."""
     if connection.dialect.name == "postgresql":  # a writer of SQLite is alone anyhow
+        connection.execute(text("SET LOCAL lock_timeout = 0"))  # whoever is before us may have much to do
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     scripts = _scripts()
 

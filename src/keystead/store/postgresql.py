@@ -18,10 +18,13 @@ def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
     """One for writing and one for reading, over the same connections."""
 
     async def connect() -> asyncpg.Connection:
-        return await asyncpg.connect(
+        connection = await asyncpg.connect(
             dsn, timeout=CONNECT_SECONDS, command_timeout=STATEMENT_SECONDS,
             server_settings={"application_name": "keystead"},
         )
+        # Not among the settings above: a pooler in between refuses those that it does not know.
+        await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+        return connection
 
     writing = create_async_engine(
         "postgresql+asyncpg://", async_creator=connect, isolation_level="READ COMMITTED", hide_parameters=True,
