@@ -2,40 +2,22 @@
 
 import json
 from contextlib import asynccontextmanager
-from zoneinfo import ZoneInfo
 
 import pytest
-import pytest_asyncio
 
-from keystead import dates
 from keystead.errors import Invalid, NotFound
 from keystead.stats.charts import Charts
 from keystead.stats.tables import FamilyTables, label
-from keystead.testing.clock import MovableClock
 
+from .charting import NOW, TODAY
 from .counted import EVENTS, HOOKS, REMINDED, catalogue
 
-LA = ZoneInfo("America/Los_Angeles")
-NOW = 1_750_000_000.0  # 2025-06-15 08:06 in Los Angeles
-TODAY = dates.unix_date(NOW, LA)
 STEPS = ("counted", "begun", "stored", "ended")
-
-
-@pytest.fixture
-def clock() -> MovableClock:
-    return MovableClock(now=NOW)
 
 
 @pytest.fixture
 def tables() -> FamilyTables:
     return FamilyTables(catalogue())
-
-
-@pytest_asyncio.fixture
-async def charts(valkey, database, tables, clock):
-    await tables.ensure(database)
-    async with Charts.open(valkey, database, catalogue(), clock) as opened:
-        yield opened
 
 
 async def count(valkey, day: int, **amounts: int) -> None:
@@ -102,7 +84,8 @@ async def test_late_counts_are_in_whether_or_not_they_were_stored(valkey, databa
     assert len(late) == 2
     for each in late:  # stored, and not yet removed from the list
         async with database.transaction() as sql:
-            await sql.execute(tables.applied.insert().values(id=f"events:{each.count.id}", family="events", applied_at=NOW))
+            known = {"id": f"events:{each.count.id}", "family": "events", "applied_at": NOW}
+            await sql.execute(tables.applied.insert().values(known))
     table = tables.table("events")
     async with database.transaction() as sql:
         if step in ("stored", "ended"):
