@@ -1,7 +1,34 @@
-"""Store: the SQL database, its migrations, and what leaves with a transaction."""
+"""Store: the SQL database and its migrations, what leaves with a transaction, and object files."""
 
 from keystead.store.database import Database
+from keystead.store.files import ObjectFiles, open_files
+from keystead.store.files_kept import ContentMismatch, FileLost, Files, Promised, SavedFile
 from keystead.store.outbox import OutboxCounts, OutboxFailure, SqlOutbox
+from keystead.store.sweep import Sweep, SweepReport
 from keystead.store.tables import METADATA
+from keystead.store.uploads import PartMismatch, PartMissing, PartTaken, UploadClosed, Uploads
+from keystead.store.uploads_plan import StartedUpload, UploadPurpose
 
-__all__ = ["Database", "METADATA", "OutboxCounts", "OutboxFailure", "SqlOutbox"]
+__all__ = [
+    "ContentMismatch",
+    "Database",
+    "FileLost",
+    "Files",
+    "METADATA",
+    "ObjectFiles",
+    "OutboxCounts",
+    "OutboxFailure",
+    "PartMismatch",
+    "PartMissing",
+    "PartTaken",
+    "Promised",
+    "SavedFile",
+    "SqlOutbox",
+    "StartedUpload",
+    "Sweep",
+    "SweepReport",
+    "UploadClosed",
+    "UploadPurpose",
+    "Uploads",
+    "open_files",
+]
