@@ -41,6 +41,13 @@ class PostgreSQL:
     def url(self, database: str) -> str:
         return str(self._server.get_uri(database))
 
+    def with_password(self, user: str, password: str) -> None:
+        """Make a user who is let in by a password only."""
+        self.run(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+        rules = Path(self._server.pgdata, "pg_hba.conf")
+        rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
+        self.run("SELECT pg_reload_conf()")
+
     @cached_property
     def template(self) -> str:
         """The name of a database with all tables, of which copies are made."""

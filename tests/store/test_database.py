@@ -126,6 +126,30 @@ async def test_errors_of_a_statement_stay_those_of_the_library_and_hide_its_valu
             await sql.execute(insert(PARTS).values(item="nobody"))
 
 
+async def test_a_statement_that_failed_spoils_the_block_even_if_nobody_minds(database: Database) -> None:
+    await make_tables(database, ada=1)
+    called: list[int] = []
+    with pytest.raises(Invalid, match=r"failed \(\w+Error\), so none of it is kept.*begin_nested"):
+        async with database.transaction() as sql:
+            await sql.execute(put("before", 1))
+            database.after_commit(sql, lambda: called.append(1))
+            with pytest.raises(IntegrityError):
+                await sql.execute(put("ada", 2))
+    assert await items(database) == {"ada": 1} and not called
+
+
+async def test_a_statement_that_may_fail_is_undone_alone_in_a_nested_block(database: Database) -> None:
+    await make_tables(database, ada=1)
+    async with database.transaction() as sql:
+        await sql.execute(put("before", 1))
+        with pytest.raises(IntegrityError):
+            async with sql.begin_nested():
+                await sql.execute(put("lost", 1))
+                await sql.execute(put("ada", 2))
+        await sql.execute(put("after", 1))
+    assert await items(database) == {"ada": 1, "before": 1, "after": 1}
+
+
 async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:
     called: list[str] = []
     async with database.transaction() as sql:

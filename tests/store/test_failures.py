@@ -1,5 +1,7 @@
 """What errors of the drivers mean: one line, with what to do, and without secrets."""
 
+import asyncio
+import os
 import sqlite3
 from pathlib import Path
 
@@ -87,6 +89,22 @@ async def test_a_real_server_refuses_a_missing_database_user_and_parameter(postg
     nobody = postgresql.url("postgres").replace("//postgres:@", "//nobody:s3cret@")
     assert "check the user" in await refusal(nobody, Invalid)
     assert "remove it from the URL" in await refusal(postgresql.url("postgres") + "&speed=9", Invalid)
+
+
+async def test_a_wrong_password_is_refused_and_never_shown(postgresql: PostgreSQL) -> None:
+    user = f"ada_{os.getpid()}"
+    postgresql.with_password(user, "right")
+    url = postgresql.url("postgres").replace("//postgres:@", f"//{user}:PASSWORD@")
+    async with asyncio.timeout(60):  # the server reads its rules when it comes to it
+        while True:
+            try:
+                async with Database.open(url.replace("PASSWORD", "s3cret")):
+                    await asyncio.sleep(0.05)
+            except Invalid as refused:
+                assert "check the user and the password" in str(refused) and "s3cret" not in str(refused)
+                break
+    async with Database.open(url.replace("PASSWORD", "right")):
+        pass
 
 
 async def test_files_that_cannot_be_a_database_say_why(tmp_path: Path) -> None:

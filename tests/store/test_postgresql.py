@@ -40,6 +40,16 @@ async def test_a_connection_lost_in_a_transaction_is_unavailable_and_nothing_is_
     assert await items(database) == {"a": 1, "b": 1}
 
 
+async def test_a_lost_connection_that_nobody_minds_is_told_at_the_end(database: Database) -> None:
+    with pytest.raises(Unavailable):
+        async with database.transaction() as sql:
+            await sql.execute(put("lost", 1))
+            await asyncio.create_task(end_others(database))
+            with pytest.raises(Unavailable):
+                await sql.execute(put("lost too", 1))
+    assert await items(database) == {"a": 1, "b": 1}
+
+
 async def test_a_connection_lost_before_the_commit_says_that_its_fate_is_not_known(database: Database) -> None:
     called: list[int] = []
     with pytest.raises(ReplyLost, match="may or may not have happened"):

@@ -1,12 +1,14 @@
 """SQLite: how the file is set up, and what happens when others use it too."""
 
 import asyncio
+import contextlib
 import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from keystead.errors import Unavailable
 from keystead.store import Database
@@ -70,3 +72,20 @@ async def test_two_databases_of_one_file_take_turns(tmp_path: Path) -> None:
 
         await asyncio.gather(*(add(database) for database in (one, other) * 15))
         assert await items(one) == {"counter": 30}
+
+
+async def test_a_full_disk_undoes_the_block_whatever_its_writer_makes_of_it(tmp_path: Path) -> None:
+    """SQLite then may end the transaction by itself; nothing that comes after may be kept without the rest."""
+    async with Database.open(f"sqlite:///{tmp_path}/a.db") as database:
+        await make_tables(database, a=1)
+        with pytest.raises(Unavailable, match="no room left"):
+            async with database.transaction() as sql:
+                await sql.execute(put("before", 1))
+                await sql.execute(text("PRAGMA max_page_count = 10"))
+                with pytest.raises(Unavailable, match="no room left"):
+                    await sql.execute(put("x" * 1_000_000, 1))
+                with contextlib.suppress(SQLAlchemyError):
+                    await sql.execute(put("after", 1))
+        async with database.transaction() as sql:
+            await sql.execute(put("later", 1))
+        assert await items(database) == {"a": 1, "later": 1}

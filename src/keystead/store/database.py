@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, Final, Self
 
-from sqlalchemy import Table, event, literal, text
+from sqlalchemy import Connection, Table, event, literal, text
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.engine import ExceptionContext
@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from keystead.errors import Invalid, KeysteadError, ReplyLost, Unavailable
 from keystead.store import postgresql, sqlite
 from keystead.store.address import Address, Dialect, parse_address
-from keystead.store.failures import meaning
+from keystead.store.failures import ends_transaction, meaning
 from keystead.store.migration import upgrade
 
 WAIT_SECONDS: Final = 30.0
@@ -44,6 +44,8 @@ class Database:
         self._turn = asyncio.Lock() if self.dialect == "sqlite" else None
         self._writers: set[asyncio.Task[Any] | None] = set()
         self._after: dict[AsyncConnection, list[Callable[[], None]]] = {}
+        # Connections on which a statement failed, with the error, until they are given back.
+        self._spoiled: dict[Connection, Exception] = {}
         for engine in (writing, reading):
             event.listen(engine.sync_engine, "handle_error", self._meaning_of)
 
@@ -89,6 +91,9 @@ class Database:
         On SQLite it may write from the start and no other writer runs beside it, so keep it short and await nothing
         slow in it. On PostgreSQL it is read committed. ``Unavailable`` means that nothing was changed, except for
         ``ReplyLost``: the connection broke during the commit, which may or may not have happened.
+
+        A statement that failed spoils the whole block, also if the caller went on: it then raises at its end. One that
+        may fail is put into ``async with sql.begin_nested()``, which undoes just that.
         """
         task = asyncio.current_task()
         if task in self._writers:
@@ -194,13 +199,25 @@ class Database:
             await sql.start()
         except (SQLAlchemyError, OSError) as error:  # TimeoutError is an OSError
             raise meaning(getattr(error, "orig", error), self._address, lost=True) or error from None
+        connection = sql.sync_connection
         try:
             yield sql
         finally:
+            if connection is not None:
+                self._spoiled.pop(connection, None)
             # Gives the connection back, and undoes what was not committed: also when this task is cancelled meanwhile.
             await asyncio.shield(sql.close())
 
     async def _commit(self, sql: AsyncConnection) -> None:
+        if sql.sync_connection in self._spoiled:
+            # PostgreSQL would answer such a commit with a quiet rollback, SQLite would keep the rest.
+            error = self._spoiled[sql.sync_connection]
+            if isinstance(error, KeysteadError):
+                raise error
+            raise Invalid(
+                f"a statement of this transaction failed ({type(error).__name__}), so none of it is kept; "
+                "put one that may fail into: async with sql.begin_nested()"
+            )
         try:
             await sql.commit()
         except Unavailable as error:
@@ -212,9 +229,12 @@ class Database:
         error = context.original_exception
         if not isinstance(error, Exception):  # a cancelled task
             return None
-        if isinstance(error, TimeoutError):
-            context.is_disconnect = True  # nobody knows what the server makes of it
-        return meaning(error, self._address, lost=context.is_disconnect)
+        if ends_transaction(error):
+            context.is_disconnect, context.invalidate_pool_on_disconnect = True, False
+        found = meaning(error, self._address, lost=context.is_disconnect)
+        if context.connection is not None and (context.is_disconnect or not context.connection.in_nested_transaction()):
+            self._spoiled.setdefault(context.connection, found or error)
+        return found
 
 
 def _is_answer(error: BaseException | None) -> bool:

@@ -15,6 +15,8 @@ _SQLITE_AWAY = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened",
     sqlite3.SQLITE_PROTOCOL: "is locked by another program for too long",
 }
+# After these SQLite may have undone the transaction by itself; what follows would be kept though the rest is lost.
+_SQLITE_ENDS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT}
 _SQLITE_WRONG = {
     sqlite3.SQLITE_NOTADB: "is not a SQLite database; name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged; restore a backup, or run the recovery of the sqlite3 program on a copy",
@@ -57,6 +59,11 @@ def meaning(error: BaseException, address: Address, *, lost: bool = False) -> Ke
     if address.dialect == "sqlite":
         return _sqlite(error, address, lost)
     return _postgresql(error, address, lost)
+
+
+def ends_transaction(error: BaseException) -> bool:
+    """Whether the connection must not be used further, since nobody knows what has become of its transaction."""
+    return isinstance(error, TimeoutError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _SQLITE_ENDS
 
 
 def _sqlite(error: BaseException, address: Address, lost: bool) -> KeysteadError | None:
