@@ -196,3 +196,19 @@ async def test_counts_that_someone_spoiled_stop_a_rotation_before_anything_is_ad
     await server.hdel(VIEWS.views_key.at().name(server.layout), "walk")
     assert await VIEWS.end_rotation(server, DAY, "rot_1"), "once it is mended"
     assert (await VIEWS.all_time(server, before=DAY + 1)).views == {"sleep": 1, "walk": 1}
+
+
+async def test_a_day_of_very_many_values_leaves_whole(valkey: Valkey) -> None:
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for number in range(1001):
+            VIEWS.viewed(pipeline, f"value {number}", "u1", day=DAY)
+            VIEWS.viewed(pipeline, f"value {number}", f"u{number % 2}", day=DAY)
+        await pipeline.execute()
+    day = await VIEWS.read(valkey, DAY)
+    assert (len(day), day["other"]) == (1001, Views(2, 2))
+    await VIEWS.begin_rotation(valkey, DAY, "rot_1")
+    assert await VIEWS.end_rotation(valkey, DAY, "rot_1")
+    found = await VIEWS.all_time(valkey, before=DAY + 1)
+    assert found == AllTimeViews({value: one.views for value, one in day.items()},
+                                 {value: one.users for value, one in day.items()})
+    assert len(await valkey.keys("*:subs")) == 0
