@@ -97,3 +97,12 @@ async def test_a_row_that_is_locked_for_too_long_is_unavailable(postgresql: Post
                 with pytest.raises(Unavailable, match="locked by another transaction for too long"):
                     await asyncio.create_task(write())
             assert await items(database) == {"a": 3}
+
+
+async def test_tables_that_change_while_we_run_cost_one_try(database: Database) -> None:
+    assert await items(database) == {"a": 1, "b": 1}
+    async with database.transaction() as sql:
+        await sql.execute(text("ALTER TABLE items ALTER COLUMN total TYPE integer"))
+    with pytest.raises(Unavailable, match="tables changed meanwhile"):
+        await items(database)
+    assert await items(database) == {"a": 1, "b": 1}

@@ -81,6 +81,8 @@ def _postgresql(error: BaseException, address: Address, lost: bool) -> KeysteadE
         return Invalid(f"{address.shown} {_POSTGRESQL_WRONG.get(code) or _POSTGRESQL_WRONG[code[:2]]}")
     if says := _POSTGRESQL_AWAY.get(code) or _POSTGRESQL_AWAY.get(code[:2]):
         return Unavailable(f"{address.shown} {says}")
+    if type(error).__name__ == "InvalidCachedStatementError":  # a migration while we run; the driver forgets its plans
+        return Unavailable(f"{address.shown} has had its tables changed meanwhile; the next try will know them")
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
         return Unavailable(f"{address.shown} is out of reach: {reason}; is the server running there?")
