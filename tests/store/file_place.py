@@ -1,5 +1,7 @@
 """Everything that files need, and a look at what is left of them."""
 
+import asyncio
+
 from sqlalchemy import func, select
 
 from keystead.engine import Valkey
@@ -9,7 +11,7 @@ from keystead.store.files_kept import Files, SavedFile
 from keystead.store.files_tables import FILES, PURGES
 from keystead.store.keys import FILES_PURGATORY, FILES_PURGE_FAILURES
 from keystead.store.models import PurgeEntry
-from keystead.store.sweep import Sweep
+from keystead.store.sweep import Sweep, SweepReport
 from keystead.testing.clock import MovableClock
 
 from .test_files import listed, pieces
@@ -39,6 +41,16 @@ class Place:
 
     async def listed(self) -> list[PurgeEntry]:
         return [entry for entry, _ in await FILES_PURGATORY.at().range(self.valkey)]
+
+    async def sweep_takes(self, key: str) -> "asyncio.Task[SweepReport]":
+        """Make the entry of the key due and start a sweep; returns when the sweep has it in its hands."""
+        entry = PurgeEntry(bucket=self.objects.bucket, key=key)
+        await FILES_PURGATORY.at().add(self.valkey, entry, 1.0)
+        sweeping = asyncio.create_task(self.sweep.sweep())
+        async with asyncio.timeout(30):
+            while await FILES_PURGATORY.at().score(self.valkey, entry) == 1.0:
+                await asyncio.sleep(0.01)
+        return sweeping
 
     async def sweep_everything(self) -> None:
         """Let a week pass, with sweeps, until nothing is left to be done."""

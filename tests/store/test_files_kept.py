@@ -302,9 +302,8 @@ async def test_a_save_and_a_purge_at_the_same_time_end_with_one_winner(place: Pl
 
 async def test_a_purge_waits_for_a_transaction_that_is_about_to_save(place: Place) -> None:
     async with place.files.saving(pieces(b"x"), under="a", promised=Promised(10)) as (_, file):
-        await FILES_PURGATORY.at().add(place.valkey, PurgeEntry(bucket="files", key=file.key), 1)
-        sweeping = asyncio.ensure_future(place.sweep.sweep())
-        assert (await asyncio.wait({sweeping}, timeout=1.5))[1] == {sweeping}
+        sweeping = await place.sweep_takes(file.key)
+        assert (await asyncio.wait({sweeping}, timeout=0.7))[1] == {sweeping}
     assert (await sweeping).kept == 1
     assert await place.check() == [file.key]
 
@@ -319,7 +318,7 @@ async def test_a_transaction_that_saves_waits_for_a_purge_and_sees_it(place: Pla
     async with place.database.transaction() as sql:
         assert await Purge(place.database, place.objects)._forbid(sql, "a/b", 1.0)
         saver = asyncio.ensure_future(saving())
-        assert (await asyncio.wait({saver}, timeout=1.5))[1] == {saver}
+        assert (await asyncio.wait({saver}, timeout=0.7))[1] == {saver}
     assert await saver is True
 
 

@@ -3,11 +3,11 @@
 import pytest_asyncio
 
 from keystead.jobs import JobBook, RecurringList
-from keystead.store.jobs import DISCARD_UPLOAD, EXPIRE_UPLOADS, SWEEP_FILES, recurring, register
+from keystead.store.jobs import DISCARD_UPLOAD, EXPIRE_UPLOADS, LIST_STRAYS, SWEEP_FILES, recurring, register
 from keystead.store.uploads import DELETE_FILES
 
 from .file_place import Place
-from .test_files import listed
+from .test_files import listed, pieces
 from .test_uploads import Door
 
 
@@ -34,6 +34,8 @@ async def test_the_jobs_of_the_book_do_what_their_names_say(door: Door) -> None:
     await run(book, DELETE_FILES, **deletions[0])
     assert await run(book, SWEEP_FILES) == {"purged": 1, "kept": 0, "failed": 0}
     assert await place.rows() == await listed(place.objects) == []
+    await place.objects.write("stray", pieces(b"x"))
+    assert await run(book, LIST_STRAYS) == 1
     place.clock.advance(3600)
     assert await run(book, EXPIRE_UPLOADS) == 1
     assert ("test.give_up", {"upload_uid": late.uid}) in await door.jobs()

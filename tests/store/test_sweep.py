@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from keystead.errors import GatewayError, Unavailable
+from keystead.store.files_kept import Promised
 from keystead.store.keys import FILES_PURGATORY, FILES_SWEEP
 from keystead.store.models import PurgeEntry
 from keystead.store.sweep import Sweep
@@ -131,3 +132,26 @@ async def test_the_second_look_waits_for_a_store_that_is_away(place: Place) -> N
     assert (await sweep.run()).looked_again == 0
     assert await place.forbidden() == 1
     assert (await place.sweep.run()).looked_again == 1
+
+
+async def test_objects_that_a_lost_list_forgot_are_found_by_a_walk(place: Place) -> None:
+    saved = [await place.save() for _ in range(3)]
+    for number in range(4):
+        await orphan(place, f"b/{number}")
+    await place.valkey.flushall()
+    assert await place.sweep.list_strays() == 4
+    assert await place.sweep.list_strays() == 0
+    assert (await place.sweep.run()).purged == 0, "one that is being saved gets its time"
+    await place.sweep_everything()
+    assert await place.check() == sorted(file.key for file in saved)
+
+
+async def test_a_file_that_is_being_saved_survives_the_walk(place: Place) -> None:
+    async with place.files.saving(pieces(b"x"), under="a", promised=Promised(10)) as (_, file):
+        assert await place.sweep.list_strays() == 0, "it is listed already"
+        await place.valkey.flushall()
+        assert await place.sweep.list_strays() == 1
+        sweeping = await place.sweep_takes(file.key)
+    report = await sweeping
+    assert (report.kept, report.purged) == (1, 0)
+    assert await place.check() == [file.key]

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -19,6 +20,7 @@ from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.store.files import CHUNK_BYTES, DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key
 
 PARTIAL: Final = ".partial"
+WALK_ITEMS: Final = 1000  # names that are read in one step of another thread
 # A directory that another delete found empty may vanish between making it and renaming into it.
 RENAME_TRIES: Final = 20
 
@@ -85,11 +87,15 @@ class DirectoryFiles:
             await _in_thread(lambda: _delete(path, self._root, _digest(key)))
 
     async def keys(self, under: str = "") -> AsyncIterator[str]:
-        with _said():
-            found = await _in_thread(lambda: list(_walk(self._root)))
-        for key in found:
-            if key.startswith(under):
-                yield key
+        walk = _walk(self._root)
+        while True:
+            with _said():
+                some = await _in_thread(lambda: list(islice(walk, WALK_ITEMS)))
+            for key in some:
+                if key.startswith(under):
+                    yield key
+            if len(some) < WALK_ITEMS:
+                return
 
     def _path(self, key: str) -> Path:
         path = self._root / checked_key(key)

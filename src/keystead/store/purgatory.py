@@ -4,7 +4,7 @@ Valkey's list says only when to look. Whether an object is kept or purged is dec
 the one that makes a row of the key, or the one that forbids the key for ever.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -16,7 +16,7 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, Invalid
 from keystead.ids import new_uid
-from keystead.keys import Executor
+from keystead.keys import Argument, Executor
 from keystead.store.database import Database
 from keystead.store.files import ObjectFiles, checked_key
 from keystead.store.files_tables import FILES, PURGES
@@ -57,6 +57,14 @@ def put_on(on: Executor, entry: PurgeEntry, due_at: float) -> Awaitable[int]:
     """List the object, or move the time from which it is purged. May be repeated."""
     name = FILES_PURGATORY.at().name(on.layout)
     return on.run(("ZADD", name, due_at, spelled(entry)), int, repeat=True)
+
+
+def put_on_new(on: Executor, entries: Sequence[PurgeEntry], due_at: float) -> Awaitable[int]:
+    """List objects that are not listed yet; says how many that were. May be repeated."""
+    pairs: list[Argument] = []
+    for entry in entries:
+        pairs += (due_at, spelled(entry))
+    return on.run(("ZADD", FILES_PURGATORY.at().name(on.layout), "NX", *pairs), int, repeat=True)
 
 
 def take_due(on: ScriptRunner, *, now: float, most: int) -> Awaitable[list[bytes]]:
