@@ -1,16 +1,17 @@
 """The members room, put together as the app does it, with a clock that is moved by hand."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import func, select
+from sqlalchemy import func, insert, select
 
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
 from keystead.jobs.keys import Queue
-from keystead.members import Activity, Users
+from keystead.members import Activity, Attribution, Source, Users, Visitors
 from keystead.members.jobs import register
-from keystead.members.stats import NEW_USERS, RETENTION, USERS
+from keystead.members.stats import CONVERSION, NEW_USERS, RETENTION, USERS
 from keystead.members.tables import USERS as ROWS
 from keystead.store import Database, SqlOutbox
 from keystead.testing.clock import MovableClock
@@ -24,21 +25,39 @@ class Room:
     def __init__(self, valkey: Valkey, database: Database, now: float = NOON) -> None:
         self.valkey, self.database, self.clock = valkey, database, MovableClock(now=now)
         self.book = JobBook()
-        register(self.book, valkey)
         self.outbox = SqlOutbox(database, valkey, self.book)
+        self.attribution = Attribution(database, self.outbox, self.clock)
+        register(self.book, valkey, self.attribution, self.clock)
+        self.visitors = Visitors(valkey, database, self.clock, b"a secret of tests")
         self.users = Users(valkey, database, self.outbox, self.clock)
         self.activity = Activity(valkey, self.users, self.clock)
 
-    async def settle(self) -> None:
-        """Relay what the transactions left, and run the jobs: as a worker does, and quicker."""
+    async def settle(self, times: int = 1) -> None:
+        """Relay what the transactions left, and run the jobs, each so many times: as a worker does, and quicker."""
         while await self.outbox.relay():
             pass
         worker = Queue().work.worker("test")
         while taken := (await worker.take(self.valkey, 100, now=self.clock.now())).items:
-            for item in taken:
+            for item in taken * times:
                 await self.book.jobs[item.value.name](**item.value.kwargs)
             await worker.finish(self.valkey, taken)
         await worker.leave(self.valkey)
+
+    async def device(self) -> str:
+        return await self.visitors.create(Source.BROWSER)
+
+    async def person(self, sub: str, joined_at: float) -> str:
+        async with self.database.transaction() as sql:
+            await sql.execute(insert(ROWS).values(sub=sub, created_at=joined_at))
+        return sub
+
+    async def conversions(self, days: Iterable[int]) -> dict[tuple[int, str, str], int]:
+        """Counts by campaign that are not zero: by day, campaign and field."""
+        found = {}
+        for day in days:
+            for utm, fields in (await CONVERSION.read(self.valkey, day)).items():
+                found.update({(day, utm, name): amount for name, amount in fields.items() if amount})
+        return found
 
     async def rows(self) -> int:
         async with self.database.reading() as sql:

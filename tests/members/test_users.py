@@ -85,7 +85,7 @@ async def test_each_person_is_counted_once_wherever_the_process_dies(room: Room,
         try:
             member = await doomed.users.ensure("google", f"g-{made}")
             await doomed.outbox.relay()
-            await doomed.book.jobs["members.count_created"](sub=member.sub, created_at=member.created_at)
+            await doomed.book.jobs["keystead.members.count_created"](sub=member.sub, created_at=member.created_at)
         except Died:
             pass
         finally:

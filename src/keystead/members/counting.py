@@ -1,17 +1,19 @@
 """Counting what was written to SQL: each thing once, however often the count is asked for."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection, Sequence
 from typing import Final
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.keys import KeyReference
-from keystead.members.keys import COUNTED_SECONDS, CREATED_COUNTED
-from keystead.members.stats import NEW_USERS, RETENTION, USERS
+from keystead.members.keys import CONVERSIONS_COUNTED, COUNTED_SECONDS, CREATED_COUNTED
+from keystead.members.stats import CONVERSION, NEW_USERS, RETENTION, USERS
+from keystead.patterns.rows_by_day import Change, RowsAdded
 
 COUNT_CREATED: Final = Script("keystead.members", "scripts/count_created.lua")
-# What the job is called that makes up for a process that died between its commit and the count.
-CREATED_JOB: Final = "members.count_created"
+# What the jobs are called that count, since a process may die between its commit and the count.
+CREATED_JOB: Final = "keystead.members.count_created"
+CONVERSIONS_JOB: Final = "keystead.members.count_conversions"
 
 
 def count_created(on: ScriptRunner, sub: str, created_at: float) -> Awaitable[bool]:
@@ -30,3 +32,15 @@ def count_created(on: ScriptRunner, sub: str, created_at: float) -> Awaitable[bo
         keys += [RETENTION.earliest_key.at(period, "false"), RETENTION.members_key.at(period, "false", day),
                  RETENTION.members_key.at(period, "true", day)]
     return COUNT_CREATED(on, keys=keys, args=[COUNTED_SECONDS * 1000, int(month), int(day), sub], decode=bool)
+
+
+def count_conversions(
+    on: ScriptRunner, uid: str, unix_date: int, changes: Sequence[Change], verified: Collection[str]
+) -> Awaitable[RowsAdded | None]:
+    """Add changes to the counts by campaign of a day; None, and nothing happens, if that was done under this uid.
+
+    One atomic step. What belongs to a day that was rotated is kept as late.
+    """
+    return CONVERSION.add_once(
+        on, CONVERSIONS_COUNTED.at(uid), changes, held_seconds=COUNTED_SECONDS, day=unix_date, verified=verified
+    )

@@ -18,6 +18,7 @@ VISITOR_UID: Final = Matching(
 )
 _VISITOR: Final = {"visitor_uid": VISITOR_UID}
 _QUEUED: Final = ("members.visitors",)
+_JOBS: Final = ("members.visitor_jobs",)
 
 # -- counted once ---------------------------------------------------------------------------------------------------
 
@@ -47,7 +48,7 @@ class LinkRun(RunFacts, frozen=True):
 LINKS: WorkList[VisitorLink] = WorkList(
     MEMBERS, "visitors:user_associations", VisitorLink, tries=5,
     most_dead=1000, personal=Personal(field="user_sub"), purpose="people seen on devices, to be written down",
-    writers=_QUEUED, readers=("members.link_job",),
+    writers=_QUEUED, readers=_JOBS,
 )
 LINK_REPEATED = FlagKey(
     MEMBERS, "visitors:user_associations:{user_sub}:lock", ttl=AtMost(REPEAT_SECONDS),
@@ -56,11 +57,11 @@ LINK_REPEATED = FlagKey(
 )
 LINK_LOCK = SmartLock(
     MEMBERS, "visitors:user_associations_job:lock", purpose="one run at a time writes down who was seen where",
-    writers=("members.link_job",), readers=("members.link_job",),
+    writers=_JOBS, readers=_JOBS,
 )
 LINK_RUNS: RecordKey[LinkRun] = RecordKey(
     MEMBERS, "stats:visitors:user_associations_job", LinkRun, purpose="the last run that wrote down who was seen where",
-    writers=("members.link_job",), readers=("stats.charts",),
+    writers=_JOBS, readers=("stats.charts",),
 )
 
 # -- clicks ---------------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ class ClickRun(RunFacts, frozen=True):
 
 CLICKS: WorkList[VisitorClick] = WorkList(
     MEMBERS, "visitors:utms", VisitorClick, tries=5, most_dead=1000,
-    purpose="clicks on links of campaigns, to be written down", writers=_QUEUED, readers=("members.click_job",),
+    purpose="clicks on links of campaigns, to be written down", writers=_QUEUED, readers=_JOBS,
 )
 CLICK_REPEATED = FlagKey(
     MEMBERS, "visitors:utms:{visitor_uid}:lock", kinds=_VISITOR, ttl=AtMost(REPEAT_SECONDS),
@@ -85,10 +86,10 @@ CLICK_REPEATED = FlagKey(
     scripts=("members/queue.lua",),
 )
 CLICK_LOCK = SmartLock(
-    MEMBERS, "visitors:utms_job:lock", purpose="one run at a time writes down clicks", writers=("members.click_job",),
-    readers=("members.click_job",),
+    MEMBERS, "visitors:utms_job:lock", purpose="one run at a time writes down clicks", writers=_JOBS,
+    readers=_JOBS,
 )
 CLICK_RUNS: RecordKey[ClickRun] = RecordKey(
     MEMBERS, "stats:visitors:utms_job", ClickRun, purpose="the last run that wrote down clicks",
-    writers=("members.click_job",), readers=("stats.charts",),
+    writers=_JOBS, readers=("stats.charts",),
 )
