@@ -48,7 +48,8 @@ def test_making_an_app_loads_and_touches_nothing(tmp_path):
 
 
 def test_every_room_with_keys_is_collected():
-    declared = {path.parent.name for path in Path(sys.modules["keystead.app"].__file__).parent.glob("*/keys.py")}
+    source = Path(sys.modules["keystead.app"].__file__).parent
+    declared = {".".join(path.parent.relative_to(source).parts) for path in source.glob("**/keys.py")}
     assert {keyspace.name for keyspace in App(Settings()).keyspaces()} == declared
 
 

@@ -4,7 +4,8 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs")
+NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs",
+         "stats")
 
 
 def load(name: str) -> Suite:

@@ -1,10 +1,12 @@
 """Wiring: builds every service once, from the ground up, and imports only what is asked for."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from keystead.clock import SystemClock
@@ -14,15 +16,28 @@ if TYPE_CHECKING:
     from keystead.edge import Guard, Tickets
     from keystead.engine import EmbeddedServer, Valkey
     from keystead.keys import Keyspace, Layout, Registry
+    from keystead.jobs import JobBook, RecurringList
+    from keystead.members import Activity, Users
+    from keystead.stats import Catalogue, Charts, Rotation
+    from keystead.store import Database, Files, SqlOutbox, Uploads
 
-# Rooms that declare keys; only their keys.py is imported to learn them.
-ROOMS = ("edge", "jobs")
+# Rooms that declare keys; only their keys.py and stats.py are imported to learn them.
+ROOMS = (
+    "edge", "jobs", "store", "stats", "members", "messaging.push", "messaging.sms", "messaging.email",
+    "messaging.touches", "messaging.links", "identity", "content", "reminders",
+)
+COUNTING_ROOMS = ROOMS[ROOMS.index("members"):]
+DATABASE_FILE = "keystead.sqlite"
+FILES_DIRECTORY = "files"
 DEFAULT_DATA_DIRECTORY = ".keystead"
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The services of a running installation; ``server`` is the embedded one, if this process started it."""
+    """The services of a running installation; ``server`` is the embedded one, if this process started it.
+
+    ``book`` holds the jobs of the rooms and ``calendar`` says when they run; someone must run them.
+    """
 
     settings: Settings
     clock: SystemClock
@@ -31,24 +46,52 @@ class Running:
     registry: "Registry"
     guard: "Guard"
     tickets: "Tickets"
+    database: "Database"
+    outbox: "SqlOutbox"
+    files: "Files"
+    uploads: "Uploads"
+    users: "Users"
+    activity: "Activity"
+    charts: "Charts"
+    rotation: "Rotation"
+    book: "JobBook"
+    calendar: "RecurringList"
     server: "EmbeddedServer | None" = None
+
+    @property
+    def catalogue(self) -> "Catalogue":
+        """Everything that is counted here."""
+        return self.charts.catalogue
 
 
 class App:
-    """One installation, described by its settings. Making one connects to nothing."""
+    """One installation, described by its settings. Making one connects to nothing.
 
-    def __init__(self, settings: Settings) -> None:
+    ``program`` are modules of the program that uses it: their keys are declared here too, and what they count is rotated
+    and charted with the rest.
+    """
+
+    def __init__(self, settings: Settings, program: Sequence[ModuleType] = ()) -> None:
         self.settings = settings
+        self.program = tuple(program)
 
     def keyspaces(self) -> "tuple[Keyspace, ...]":
-        """Every room's declarations."""
+        """The declarations of every room, and of the program."""
         from keystead.keys import Keyspace
 
-        found: list[Keyspace] = []
-        for room in ROOMS:
-            module = import_module(f"keystead.{room}.keys")
-            found += [value for value in vars(module).values() if isinstance(value, Keyspace) and value not in found]
-        return tuple(found)
+        found: dict[int, Keyspace] = {}
+        for module in (*(import_module(f"keystead.{room}.keys") for room in ROOMS), *self.program):
+            found |= {id(value): value for value in vars(module).values() if isinstance(value, Keyspace)}
+        for room in COUNTING_ROOMS:  # what they count is declared in keyspaces that are found already
+            import_module(f"keystead.{room}.stats")
+        return tuple(found.values())
+
+    def catalogue(self) -> "Catalogue":
+        """Everything that the rooms and the program count."""
+        from keystead.stats import Catalogue, keys
+
+        rooms = (import_module(f"keystead.{room}.stats") for room in COUNTING_ROOMS)
+        return Catalogue.of(keys, *rooms, *self.program)
 
     def registry(self, layout: "Layout | None" = None) -> "Registry":
         """Every declared key, resolvable. Without ``layout`` the documented names."""
@@ -56,7 +99,7 @@ class App:
 
         return Registry(self.keyspaces(), layout=layout or Layout.PLAIN)
 
-    @property
+    @cached_property
     def data_directory(self) -> Path:
         """Where this installation keeps its files: the embedded server's directory, or ``.keystead`` beside us."""
         from keystead.engine.address import Kind, parse
@@ -66,6 +109,16 @@ class App:
             return address.path
         return Path(DEFAULT_DATA_DIRECTORY)
 
+    @property
+    def database_url(self) -> str:
+        """Where the tables are: as set, or a SQLite file in the data directory."""
+        return self.settings.store.url or f"sqlite:///{(self.data_directory / DATABASE_FILE).absolute()}"
+
+    @property
+    def files_url(self) -> str:
+        """Where object files are: as set, or a directory in the data directory."""
+        return self.settings.store.files_url or (self.data_directory / FILES_DIRECTORY).absolute().as_uri()
+
     def tickets(self, clock: SystemClock | None = None) -> "Tickets":
         """Tickets under the secret of the data directory; makes the secret on first use. Needs no server."""
         from keystead.edge import Tickets, load_secret
@@ -74,15 +127,22 @@ class App:
 
     @asynccontextmanager
     async def running(self, *, start_server: bool = False) -> AsyncIterator[Running]:
-        """Connect and build the services; everything is closed again at the end.
+        """Connect and build the services, tables brought up to date; everything is closed again at the end.
 
         ``start_server`` also starts the embedded server, if the settings name one, and stops it at the end. Without
         it a running one is attached to.
         """
         from keystead.edge import LOOPBACK, Guard, Networks
         from keystead.engine import connect, sync_clock
+        from keystead.jobs import ROOMS_QUEUE, JobBook, RecurringList
+        from keystead.members import Activity, Attribution, Users
+        from keystead.members import jobs as members_jobs
+        from keystead.stats import Charts, FamilyTables, Rotation
+        from keystead.stats import jobs as stats_jobs
+        from keystead.store import Database, Files, SqlOutbox, Sweep, Uploads, open_files
+        from keystead.store import jobs as store_jobs
 
-        settings = self.settings
+        settings, catalogue, clock, book = self.settings, self.catalogue(), SystemClock(), JobBook()
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:
             url, server = settings.valkey.url, None
@@ -95,8 +155,21 @@ class App:
                 url = server.url
             valkey = await connect(url, settings=settings.valkey)
             stack.push_async_callback(valkey.aclose)
-            clock = SystemClock()
             await sync_clock(valkey, clock)
+            tickets = self.tickets(clock)
+            database = await stack.enter_async_context(Database.open(self.database_url))
+            await database.migrate()
+            await FamilyTables(catalogue).ensure(database)
+            outbox = SqlOutbox(database, valkey, book, queue=ROOMS_QUEUE, clock=clock)
+            objects = await stack.enter_async_context(open_files(self.files_url))
+            files = Files(valkey, database, objects, clock)
+            uploads = Uploads(valkey, database, files, outbox, book, tickets, clock)
+            rotation = Rotation(valkey, database, catalogue, clock)
+            users = Users(valkey, database, outbox, clock)
+            store_jobs.register(book, Sweep(valkey, database, objects, clock), uploads)
+            stats_jobs.register(book, rotation, valkey, clock)
+            members_jobs.register(book, valkey, Attribution(database, outbox, clock), clock)
+            calendar = [*store_jobs.recurring(), *stats_jobs.recurring(catalogue), *members_jobs.recurring()]
             yield Running(
                 settings=settings,
                 clock=clock,
@@ -104,6 +177,16 @@ class App:
                 valkey=valkey,
                 registry=self.registry(valkey.layout),
                 guard=Guard(valkey, uncounted=Networks(LOOPBACK.networks + uncounted.networks)),
-                tickets=self.tickets(clock),
+                tickets=tickets,
+                database=database,
+                outbox=outbox,
+                files=files,
+                uploads=uploads,
+                users=users,
+                activity=Activity(valkey, users, clock),
+                charts=await stack.enter_async_context(Charts.open(valkey, database, catalogue, clock)),
+                rotation=rotation,
+                book=book,
+                calendar=RecurringList(calendar, queue=ROOMS_QUEUE),
                 server=server,
             )

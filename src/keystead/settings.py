@@ -53,6 +53,29 @@ class EmbeddedSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """What is kept outside Valkey."""
+
+    url: str = _setting(
+        "", "the database: sqlite:///FILE or postgresql://...; empty for keystead.sqlite in the data directory",
+        secret=True,
+    )
+    files_url: str = _setting(
+        "", "object files: file:///DIRECTORY or s3://BUCKET; empty for files in the data directory", secret=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSettings:
+    """Your own program, beside which Keystead runs."""
+
+    modules: str = _setting(
+        "", "comma-separated modules of your program, such as shop.stats: their keys are shown, and what their families "
+        "count is rotated and charted"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class HttpSettings:
     """The HTTP server."""
 
@@ -82,6 +105,8 @@ class Settings:
 
     valkey: ValkeySettings = field(default_factory=ValkeySettings)
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    program: ProgramSettings = field(default_factory=ProgramSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     log: LogSettings = field(default_factory=LogSettings)
 

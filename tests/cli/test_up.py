@@ -137,6 +137,7 @@ def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     """Drop the rights after Python has started, so that the interpreter itself need not be readable by others."""
     drop = "import os\nif os.getuid() == 0:\n os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     code = "import keystead.app, keystead.engine, keystead.web\nfrom keystead.cli import main\n"
+    code += "import keystead.members.jobs, keystead.stats.jobs, keystead.store.jobs\n"
     code += f"{drop}main({arguments!r})"
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,
                           text=True, timeout=180, check=False)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +23,11 @@ def test_there_are_examples_to_check() -> None:
 
 
 @pytest.mark.parametrize("block", EXAMPLES)
-async def test_the_example_runs(block: str, valkey_server: LocalServer) -> None:
+async def test_the_example_runs(
+    block: str, valkey_server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     valkey_server.call("FLUSHALL")
+    monkeypatch.chdir(tmp_path)  # some make files
     names: dict[str, object] = {"__name__": "example"}
     exec(compile(block, "example", "exec"), names)
     example = names.get("example")

@@ -24,7 +24,7 @@ def check_declared(stats: ModuleType, names: set[str], runs: set[str] = frozense
         assert set(family.plain) == {event for event in events if not event.startswith("*")}, name
         assert set(family.breakdowns) == {event[1:] for event in events if event.startswith("*")}, name
         assert (family.table or "", str(family.held_days)) == (row["table"], row["held_days"]), name
-        assert (family.channel or "", family.rotates_at) == (row["channel"], row["rotates_at"]), name
+        assert (family.channel or "", f"{family.rotates_at:%H:%M}") == (row["channel"], row["rotates_at"]), name
         assert family.charts is None or family.charts.template.spelling.split(":")[0] == row["chart"], name
         assert str(family.home) == "America/Los_Angeles" and (family.zone is None) == (name == "daily_reminders")
     assert set(catalogue.runs) == runs

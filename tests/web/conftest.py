@@ -1,31 +1,57 @@
 """An assembled server over the test Valkey, and visitors of several kinds."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
 from keystead.app import App, Running
-from keystead.clock import SystemClock
 from keystead.edge import Guard, Tickets
 from keystead.edge.keys import EDGE
 from keystead.keys import Registry
-from keystead.settings import load_settings
+from keystead.settings import Settings, load_settings
+from keystead.stats import FamilyTables
+from keystead.store import Database
 from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name
 from keystead.web.server import build
 
 PORT = 8400
 
 
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory) -> Path:
+    """A database with all tables, made once; every test has a copy."""
+    path = tmp_path_factory.mktemp("tables") / "made.sqlite"
+
+    async def make() -> None:
+        async with Database.open(f"sqlite:///{path}") as database:
+            await database.migrate()
+            await FamilyTables(App(Settings()).catalogue()).ensure(database)
+
+    asyncio.run(make())
+    return path
+
+
 @pytest.fixture
-def running(valkey, tmp_path) -> Running:
-    clock = SystemClock()
-    settings = load_settings({"http.trusted_proxies": "10.0.0.0/8", "http.host_names": "keys.example"}, environment={})
-    return Running(
-        settings=settings, clock=clock, data_directory=tmp_path, valkey=valkey, guard=Guard(valkey),
-        registry=Registry([EDGE], valkey.layout), tickets=Tickets(bytes(32), clock),
-    )
+async def running(valkey, valkey_server, tables, tmp_path) -> AsyncIterator[Running]:
+    """An installation over the test server, in a directory of its own, that uses only the keys of the edge."""
+    shutil.copy(tables, tmp_path / "keystead.sqlite")
+    settings = load_settings({
+        "http.trusted_proxies": "10.0.0.0/8", "http.host_names": "keys.example", "valkey.url": valkey_server.url,
+        "store.url": f"sqlite:///{tmp_path}/keystead.sqlite", "store.files_url": f"file://{tmp_path}/files",
+    }, environment={})
+    app = App(settings)
+    app.data_directory = tmp_path
+    async with app.running() as found:
+        yield replace(
+            found, valkey=valkey, guard=Guard(valkey), registry=Registry([EDGE], valkey.layout),
+            tickets=Tickets(bytes(32), found.clock),
+        )
 
 
 @pytest.fixture

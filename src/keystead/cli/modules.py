@@ -33,6 +33,14 @@ def import_users_module(name: str, *, takes: str, wanted: str) -> ModuleType:
         raise Invalid(f"module {name} cannot be imported: {_told(error)}") from error
 
 
+def users_program(modules: str) -> list[ModuleType]:
+    """The modules that the setting ``program.modules`` names."""
+    return [
+        import_users_module(name.strip(), takes="program.modules takes names such as shop.stats", wanted="declarations")
+        for name in modules.split(",") if name.strip()
+    ]
+
+
 def _told(error: Exception) -> str:
     """What went wrong in a user's module and where, in one line."""
     if isinstance(error, SyntaxError):

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import typer
 
+from keystead.cli.modules import users_program
 from keystead.cli.output import console, emit, fact_grid, human_seconds, write
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
@@ -39,6 +40,12 @@ def up(
         typer.Option(metavar="PORT", show_default="setting http.port, 8400",
                      help="Port to listen on; 0 takes a free one."),
     ] = None,
+    program: Annotated[
+        list[str] | None,
+        typer.Option("--program", metavar="MODULE", show_default="setting program.modules",
+                     help="Module of your program, such as shop.stats: its keys are shown, and what its families "
+                          "count is rotated and charted. May be given several times."),
+    ] = None,
     dashboard: Annotated[bool, typer.Option("--dashboard/--no-dashboard", help="Serve the dashboard as well.")] = True,
 ) -> None:
     """Run everything: server, HTTP API and dashboard, until Ctrl-C.
@@ -46,13 +53,16 @@ def up(
     Starts a Valkey of its own under the data directory unless a server is named, and prints a one-time link that
     opens the dashboard. Other commands find the running server by themselves.
     """
-    settings = run_settings(context, valkey_url=_server(data, url), http_host=host, http_port=port)
+    settings = run_settings(
+        context, valkey_url=_server(data, url), http_host=host, http_port=port,
+        program_modules=",".join(program) if program else None,
+    )
     _require_server_extra(dashboard)
     from keystead.app import App
     from keystead.telemetry import configure_logging
 
     configure_logging(settings.log.level, settings.log.format)
-    app = App(settings)
+    app = App(settings, users_program(settings.program.modules))
     _refuse_second(app, settings)
     wait_for(_serve(app, settings, dashboard))
 

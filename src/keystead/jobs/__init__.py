@@ -21,6 +21,7 @@ from keystead.jobs.execution import Middleware
 from keystead.jobs.fair import FairJobs, FairWorker
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
 from keystead.jobs.inspection import Inspection
+from keystead.jobs.keys import ROOMS_QUEUE
 from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
 from keystead.jobs.progress import Bounce, Progress, Told, telling
 from keystead.jobs.progress_watch import ProgressBatch, watch
@@ -67,6 +68,7 @@ __all__ = [
     "Progress",
     "ProgressBatch",
     "ProgressEvent",
+    "ROOMS_QUEUE",
     "RUN_ONCE",
     "Rate",
     "Recurring",

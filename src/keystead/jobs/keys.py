@@ -32,6 +32,7 @@ from keystead.patterns import DeadLetter, FairQueue, Keepalives, Leader, SpacedS
 from keystead.patterns.worklist_items import DeadLetterCodec
 
 HOT: Final = "hot"
+ROOMS_QUEUE: Final = "keystead"  # jobs of our own rooms: workers of the user's program do not know them
 ALIVE_SECONDS: Final = 3.0
 TRIES_AFTER_CRASHES: Final = 3
 OPEN_SECONDS: Final = 30 * 86400

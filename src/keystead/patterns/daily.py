@@ -121,7 +121,7 @@ class DailyFamily:
         self.home = self.zone or ZoneInfo(home)
         self.most_breakdown_fields = most_breakdown_fields
         self.days = days or f"stats:{name}:daily"
-        self.rotates_at = f"{time_of_day(name, rotates_at):%H:%M}"
+        self.rotates_at = time_of_day(name, rotates_at)
         self.sparse, self.gauges, self.columns = frozenset(sparse), tuple(gauges), tuple(columns)
         self.identities = tuple(Identity.parse(name, text, self.events) for text in identities)
         self._check()

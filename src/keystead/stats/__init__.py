@@ -1,5 +1,21 @@
 """Statistics: what is counted, its rotation into SQL, and its charts."""
 
 from keystead.stats.catalogue import Catalogue, Charted
+from keystead.stats.charts import Charts
+from keystead.stats.rotation import Rotation
+from keystead.stats.rotation_report import Rotated, RotationReport
+from keystead.stats.series import Series
+from keystead.stats.statistics import Statistics
+from keystead.stats.tables import FamilyTables
 
-__all__ = ["Catalogue", "Charted"]
+__all__ = [
+    "Catalogue",
+    "Charted",
+    "Charts",
+    "FamilyTables",
+    "Rotated",
+    "Rotation",
+    "RotationReport",
+    "Series",
+    "Statistics",
+]

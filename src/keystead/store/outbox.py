@@ -68,16 +68,19 @@ class SqlOutbox:
     """
 
     def __init__(
-        self, database: Database, valkey: Valkey, book: JobBook | None = None, *, clock: Clock | None = None
+        self, database: Database, valkey: Valkey, book: JobBook | None = None, *, queue: str = "",
+        clock: Clock | None = None,
     ) -> None:
-        self._database = database
+        """``queue`` is where jobs go that are not told another one."""
+        self._database, self._queue = database, queue
         self._book = JobBook() if book is None else book
         self._clock: Clock = clock or SystemClock()
         self._relay = Relay(database, valkey, self._clock)
         self._wake = asyncio.Event()
 
     async def enqueue(
-        self, sql: AsyncConnection, work: Job[..., Any] | str, /, *, queue: str = "", at: float = 0.0, **kwargs: Any
+        self, sql: AsyncConnection, work: Job[..., Any] | str, /, *, queue: str | None = None, at: float = 0.0,
+        **kwargs: Any,
     ) -> str:
         """Write a job into the transaction of ``sql`` and return its uid. It is queued if the transaction commits.
 
@@ -89,7 +92,7 @@ class SqlOutbox:
         name = job.name if job is not None else str(work)
         if not math.isfinite(at):
             raise Invalid(f"job {name}: it runs at some unix time, or at once with 0; got {at}")
-        place, uid, now = Queue(queue), new_uid(), self._clock.now()
+        place, uid, now = Queue(self._queue if queue is None else queue), new_uid(), self._clock.now()
         place.delayed.name(Layout.TAGGED)  # a name that cannot be a queue's fails here, in front of whoever wrote it
         category = None if job is None or job.category == LOW_RESOURCE_COST else job.category.id
         raw = encode_record(name, kwargs, now, uid=uid, options=_options(job, uid))

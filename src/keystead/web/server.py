@@ -22,6 +22,7 @@ from keystead.web import api, docs, login, status
 from keystead.web.callers import cookie_name
 from keystead.web.census import Census
 from keystead.web.door import Door
+from keystead.web.housekeeping import Housekeeping
 from keystead.web.names import HostNames
 from keystead.web.sampler import Sampler
 
@@ -37,7 +38,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
     sampler = Sampler(running.valkey, running.clock)
     census = Census(running.valkey, running.registry, running.clock)
-    watching: list[Work] = []
+    watching: list[Work] = [Housekeeping(running).run]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
