@@ -99,6 +99,15 @@ async def test_a_promise_of_the_right_bytes_is_kept(place: Place) -> None:
     assert await place.check() == [file.key]
 
 
+async def test_a_name_that_cannot_be_is_refused_before_anything_is_listed(place: Place) -> None:
+    for under in ("../x", "", "a/", "a b"):
+        with pytest.raises(Invalid, match="cannot name a file"):
+            await place.save(under=under)
+        with pytest.raises(Invalid, match="cannot name a file"):
+            await place.files.delete("fine", f"{under}/")
+    assert await place.listed() == []
+
+
 async def test_a_block_that_fails_leaves_nothing(place: Place) -> None:
     with pytest.raises(ValueError, match="no"):
         async with place.files.saving(pieces(b"x"), under="a", promised=Promised(10)):

@@ -18,7 +18,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, GatewayError, Invalid, NotFound, Unavailable
 from keystead.ids import new_uid
 from keystead.store.database import Database
-from keystead.store.files import DEFAULT_CONTENT_TYPE, ObjectFiles
+from keystead.store.files import DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key
 from keystead.store.files_tables import FILES
 from keystead.store.models import PurgeEntry
 from keystead.store.purgatory import FILE_PREFIX, Purge, Verdict, is_forbidden, put_on, spelled, strike_off
@@ -104,7 +104,8 @@ class Files:
         ``ContentMismatch`` if they are fewer or others, ``FileLost`` if it took so long that it was purged.
         ``ReplyLost`` from the database: it may or may not be saved; what was not saved is purged.
         """
-        entry = PurgeEntry(bucket=self._objects.bucket, key=f"{under}/{secrets.token_urlsafe(16)}")
+        key = checked_key(f"{under}/{secrets.token_urlsafe(16)}")
+        entry = PurgeEntry(bucket=self._objects.bucket, key=key)
         coming = _Coming(chunks, promised, self._clock, lambda: self._announce(entry))
         await self._announce(entry)
         try:
@@ -145,9 +146,8 @@ class Files:
         """
         if len(hint) > MOST_HINT_CHARACTERS:
             raise Invalid(f"a hint is a few words, at most {MOST_HINT_CHARACTERS} characters")
-        now = self._clock.now()
-        for key in keys:
-            entry = PurgeEntry(bucket=self._objects.bucket, key=key, expected=True, hint=hint)
+        now, here = self._clock.now(), self._objects.bucket
+        for entry in [PurgeEntry(bucket=here, key=checked_key(key), expected=True, hint=hint) for key in keys]:
             await put_on(self._valkey, entry, now)
 
     async def _announce(self, entry: PurgeEntry) -> None:

@@ -26,7 +26,7 @@ def register(book: JobBook, sweep: Sweep, uploads: Uploads) -> None:
     async def expire_uploads() -> int:
         return await uploads.expire()
 
-    async def discard_upload(upload_uid: str) -> None:
+    async def discard_upload(upload_uid: str, progress_uid: str = "") -> None:
         await uploads.discard(upload_uid)
 
     async def delete_files(keys: list[str], hint: str = "") -> None:
