@@ -15,8 +15,8 @@ from keystead.settings import Settings
 if TYPE_CHECKING:
     from keystead.edge import Guard, Tickets
     from keystead.engine import EmbeddedServer, Valkey
-    from keystead.keys import Keyspace, Layout, Registry
     from keystead.jobs import JobBook, RecurringList
+    from keystead.keys import Keyspace, Layout, Registry
     from keystead.members import Activity, Users
     from keystead.stats import Catalogue, Charts, Rotation
     from keystead.store import Database, Files, SqlOutbox, Uploads
@@ -67,8 +67,8 @@ class Running:
 class App:
     """One installation, described by its settings. Making one connects to nothing.
 
-    ``program`` are modules of the program that uses it: their keys are declared here too, and what they count is rotated
-    and charted with the rest.
+    ``program`` are modules of the program that uses it: their keys are declared here too, and what they count is
+    rotated and charted with the rest.
     """
 
     def __init__(self, settings: Settings, program: Sequence[ModuleType] = ()) -> None:

@@ -70,8 +70,8 @@ class ProgramSettings:
     """Your own program, beside which Keystead runs."""
 
     modules: str = _setting(
-        "", "comma-separated modules of your program, such as shop.stats: their keys are shown, and what their families "
-        "count is rotated and charted"
+        "", "comma-separated modules of your program, such as shop.stats: their keys are shown, and what their "
+        "families count is rotated and charted"
     )
 
 

@@ -47,7 +47,8 @@ def test_a_family_declared_twice_with_other_events_is_refused_by_name():
     elsewhere = Keyspace("elsewhere")
     twice = DailyFamily(elsewhere, "orders", counts=("placed", "paid"), held_days=1, zone="UTC", table="more",
                         purpose="orders again")
-    with pytest.raises(DeclarationError, match="orders is declared twice as counted: with placed, and with placed, paid"):
+    says = "orders is declared twice as counted: with placed, and with placed, paid"
+    with pytest.raises(DeclarationError, match=says):
         Catalogue.of(ORDERS, twice)
 
 

@@ -32,7 +32,7 @@ class PreferenceCounts:
             await block.execute()
 
     async def now(self) -> dict[str, int]:
-        """How many want what, as of now; the wish that nobody ever told starts where counting began, so never below 0."""
+        """How many want what, as of now; never below 0, though some may have had a wish before counting began."""
         found = await PREFERENCE_COUNTS.at().all(self._valkey)
         return {preference: max(0, found.get(preference, 0)) for preference in PREFERENCES}
 

@@ -8,7 +8,16 @@ from typing import Any, Self
 from keystead.errors import DeclarationError, NotFound
 from keystead.jobs import LastRunFacts, RunFacts
 from keystead.keys import RecordKey
-from keystead.patterns import Cohorts, Counter, DailyFamily, DayNumber, DaySet, DimensionViews, MonthlyCounter, RowsByDay
+from keystead.patterns import (
+    Cohorts,
+    Counter,
+    DailyFamily,
+    DayNumber,
+    DaySet,
+    DimensionViews,
+    MonthlyCounter,
+    RowsByDay,
+)
 
 Charted = DailyFamily | DaySet | DayNumber | Cohorts | DimensionViews | RowsByDay
 _SHOWN_EVENTS = 12
