@@ -28,6 +28,8 @@ async def site(valkey: Valkey, valkey_server, tmp_path, monkeypatch):
     serving = asyncio.create_task(serve(app, dashboard=False, on_ready=ready.set_result, stop=stop))
     async with asyncio.timeout(60):
         await asyncio.wait({serving, ready}, return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        await serving  # it says why it cannot begin
     base = (await ready).url.rstrip("/")
     token = app.tickets().issue(TOKEN_PURPOSE, "tests", lasts_seconds=600, scopes=("jobs",))
     async with httpx.AsyncClient(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
@@ -66,7 +68,9 @@ async def test_a_job_is_enqueued_watched_and_read(site, valkey: Valkey) -> None:
         assert seen[2]["indicator"] == {"type": "bar", "at": 1.0, "of": 2.0}
         await until(lambda: _has_ended(site, queued["uid"]))
         overview = (await site.get("/api/1/jobs/overview")).json()
-        assert len(overview["workers"]) == 1 and overview["queues"][0]["name"] == "hot"
+        # The server may have a worker of its own, for jobs of its own.
+        assert [worker["queues"] for worker in overview["workers"]].count("hot") == 1
+        assert overview["queues"][0]["name"] == "hot"
     state = (await site.get(f"/api/1/jobs/{queued['uid']}")).json()["state"]
     assert (state["status"], state["result"]) == ("succeeded", "8")
 
