@@ -168,12 +168,17 @@ class Charts:
         """Cohorts of the days from ``start`` to before ``end``, or of their weeks: sizes, and who came back when."""
         return await self._cohorts.grid(self._find(name, Cohorts), start, end, by)
 
-    async def cohorts_answer(self, name: str, by: Step = "week") -> Answer:
-        """The cohorts of the window before today, kept."""
+    async def recent_cohorts(self, name: str, by: Step = "week") -> CohortGrid:
+        """The cohorts of the window before today."""
         of = self._find(name, Cohorts)
         today = today_of(of, self.clock.now())
-        start = today - of.window_days
-        return await self._answer(of, f"grid_{by}", today, lambda: self.cohorts(name, start, today, by))
+        return await self._cohorts.grid(of, today - of.window_days, today, by)
+
+    async def cohorts_answer(self, name: str, by: Step = "week") -> Answer:
+        """``recent_cohorts``, kept."""
+        of = self._find(name, Cohorts)
+        today = today_of(of, self.clock.now())
+        return await self._answer(of, f"grid_{by}", today, lambda: self.recent_cohorts(name, by))
 
     # -- views and rows ---------------------------------------------------------------------------------------------
 

@@ -151,16 +151,16 @@ class Gathered:
         return values
 
 
-def flat(family: DailyFamily, series: Series) -> dict[str, Any]:
+def flat(family: DailyFamily, series: Series, *, sparse: bool = True) -> dict[str, Any]:
     """As documented for answers about whole days: ``labels``, a list for each event, ``<event>_breakdown``.
 
-    Lists by value, or for sparse events amounts by value and place.
+    Lists by value, or with ``sparse``, for events that are declared so, amounts by value and place.
     """
     answer: dict[str, Any] = {"labels": series.labels, **series.counts}
     for event, values in series.breakdowns.items():
-        sparse = event in family.sparse
-        answer[f"{event}_breakdown"] = {
-            value: {str(at): n for at, n in enumerate(days) if n} if sparse else days for value, days in values.items()
+        by_place = sparse and event in family.sparse
+        answer[f"{event}_breakdown"] = values if not by_place else {
+            value: {str(at): n for at, n in enumerate(days) if n} for value, days in values.items()
         }
     return answer
 

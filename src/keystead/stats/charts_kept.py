@@ -18,6 +18,7 @@ from keystead.stats.keys import CHARTS
 
 UNSETTLED_SECONDS: Final = 60.0  # while rotation has not closed all of its days
 MOST_BYTES: Final = 64 * 1024 * 1024
+_SETTLED, _UNSETTLED = b"1", b"0"  # in front of an answer among all the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,11 @@ class KeptAnswers:
             return await self.answer(family, "days", end, both)
 
         async def load() -> Loaded[bytes]:
-            return Loaded(await compute(), to_midnight(family.home, self._clock.now()))
+            return Loaded(await compute(), self._lasting(family, True))
 
         raw = await instance.get_raw(start, end, load=load)
         assert raw is not None
-        return Answer(raw, to_midnight(family.home, self._clock.now()))
+        return Answer(raw, self._lasting(family, True))
 
     async def answer(
         self, of: Charted, kind: str, unix_date: int, compute: Callable[[], Awaitable[tuple[bytes, bool]]]
@@ -94,9 +95,12 @@ class KeptAnswers:
 
         async def load() -> Loaded[bytes]:
             raw, settled = await compute()
-            lasting = to_midnight(of.home, self._clock.now())
-            return Loaded(raw, lasting if settled else min(lasting, UNSETTLED_SECONDS))
+            return Loaded((_SETTLED if settled else _UNSETTLED) + raw, self._lasting(of, settled))
 
-        raw = await self._charts.get_raw(unix_date, kind, of.name, load=load)
-        assert raw is not None
-        return Answer(raw, min(UNSETTLED_SECONDS, to_midnight(of.home, self._clock.now())))
+        kept = await self._charts.get_raw(unix_date, kind, of.name, load=load)
+        assert kept is not None
+        return Answer(kept[1:], self._lasting(of, kept[:1] == _SETTLED))
+
+    def _lasting(self, of: Charted, settled: bool) -> float:
+        lasting = to_midnight(of.home, self._clock.now())
+        return lasting if settled else min(lasting, UNSETTLED_SECONDS)
