@@ -48,7 +48,14 @@ RETENTION = Cohorts(
     purpose="who came back",
 )
 VIEWS = DimensionViews(ROOM, "stats:sessions", zone=LA, table="view_stats", personal=True, purpose="what was viewed")
-VISITS = RowsByDay(ROOM, zone=LA, table="utm_stats", purpose="what visits led to")
+VISITS = RowsByDay(
+    ROOM, rows="stats:visitors:daily:{unix_date}:utms", counts="stats:visitors:daily:{utm}:{unix_date}:counts",
+    earliest="stats:visitors:daily:earliest", zone=LA, table="utm_stats", purpose="what visits led to",
+    fields=(
+        "visits", "holdover_preexisting", "holdover_last_click_signups", "holdover_any_click_signups", "preexisting",
+        "last_click_signups", "any_click_signups",
+    ),
+)
 PEOPLE = MonthlyCounter(ROOM, "stats:people", zone=LA, purpose="how many there are")
 THINGS = Counter(ROOM, "stats:things", purpose="how many things there are")
 

@@ -6,17 +6,17 @@ from keystead.dates import LOS_ANGELES
 from keystead.members.keys import MEMBERS
 from keystead.patterns import Cohorts, DailyFamily, DayNumber, DaySet, MonthlyCounter, RowsByDay
 
-_USERS: Final = ("members.users",)
+_COUNTED: Final = ("members.counting",)
 _ACTIVITY: Final = ("members.activity",)
 _CONTACTS: Final = ("members.contacts",)
 _SHOWN: Final = ("stats.charts", "stats.rotation")
 
 USERS = MonthlyCounter(
-    MEMBERS, "stats:users", zone=LOS_ANGELES, purpose="people who ever joined", writers=_USERS, readers=_SHOWN,
+    MEMBERS, "stats:users", zone=LOS_ANGELES, purpose="people who ever joined", writers=_COUNTED, readers=_SHOWN,
 )
 NEW_USERS = DayNumber(
     MEMBERS, "stats:daily_new_users", zone=LOS_ANGELES, table="new_user_stats", purpose="people who joined, by day",
-    writers=_USERS, readers=_SHOWN,
+    writers=_COUNTED, readers=_SHOWN,
 )
 DAILY_ACTIVE = DaySet(
     MEMBERS, "stats:daily_active_users", zone=LOS_ANGELES, table="daily_active_user_stats", personal=True,
@@ -29,7 +29,7 @@ MONTHLY_ACTIVE = DaySet(
 RETENTION = Cohorts(
     MEMBERS, "stats:retention", periods=(0, 1, 7, 30, 90), window_days=182, zone=LOS_ANGELES, table="retention_stats",
     personal=True, purpose="people by the day they joined, and whether they were active so many days later",
-    writers=(*_USERS, *_ACTIVITY), readers=_SHOWN,
+    writers=(*_COUNTED, *_ACTIVITY), readers=_SHOWN,
 )
 CONVERSION = RowsByDay(
     MEMBERS, rows="stats:visitors:daily:{unix_date}:utms", counts="stats:visitors:daily:{utm}:{unix_date}:counts",
@@ -38,7 +38,8 @@ CONVERSION = RowsByDay(
         "visits", "holdover_preexisting", "holdover_last_click_signups", "holdover_any_click_signups", "preexisting",
         "last_click_signups", "any_click_signups",
     ),
-    purpose="visits and sign-ups by the campaign they came from", writers=("members.attribution",), readers=_SHOWN,
+    other="utm_source=other", purpose="visits and sign-ups by the campaign they came from", writers=_COUNTED,
+    readers=_SHOWN,
 )
 PUSH_TOKENS = DailyFamily(
     MEMBERS, "push_tokens",

@@ -2,9 +2,10 @@
 
 ::
 
-    CONVERSION = RowsByDay(MEMBERS, fields=("visits", "preexisting", "last_click_signups"),
-                           zone="America/Los_Angeles", table="daily_utm_conversion_stats", purpose="visits by campaign")
-    await CONVERSION.add(valkey, [("utm_source=a", "visits", 1), ("utm_source=b", "last_click_signups", -1)], at=now)
+    SALES = RowsByDay(SHOP, rows="stats:sales:{unix_date}:articles", counts="stats:sales:{article}:{unix_date}:counts",
+                      earliest="stats:sales:earliest", fields=("sold", "returned"), zone="Europe/Berlin",
+                      table="daily_sales", purpose="what was sold of each article")
+    await SALES.add(valkey, [("chair", "sold", 1), ("table", "returned", 2)], at=now)
 
 declares the keys that ``rows``, ``counts`` and ``earliest`` spell, and beside ``earliest``, for rotation, ``rotation``,
 ``late``, ``late:dead``; the set of rows also with ``:unverified`` (how many of them are) and ``:rotating``.
@@ -43,10 +44,6 @@ _MOST_AMOUNT = 10**12
 _MOST_CHANGES = 1000
 _LONGEST_ROW = 16_384
 _PAGE = 200
-CONVERSION_FIELDS: Final = (
-    "visits", "holdover_preexisting", "holdover_last_click_signups", "holdover_any_click_signups", "preexisting",
-    "last_click_signups", "any_click_signups",
-)
 
 counts.describe("rows_late", "changes of rows that came after their day was rotated, by family")
 counts.describe("rows_overflow", "rows counted as other, because the day had too many new ones, by family")
@@ -87,11 +84,9 @@ class RowsByDay(ByDay):
     """
 
     def __init__(
-        self, keyspace: Keyspace, *, rows: str = "stats:visitors:daily:{unix_date}:utms",
-        counts: str = "stats:visitors:daily:{utm}:{unix_date}:counts", earliest: str = "stats:visitors:daily:earliest",
-        fields: Sequence[str] = CONVERSION_FIELDS, zone: str | None, table: str | None = None, held_days: int = 1,
-        rotates_at: str = "02:00", most_rows: int = 2000, other: str = "utm_source=other", name: str | None = None,
-        **facts: Unpack[PatternFacts],
+        self, keyspace: Keyspace, *, rows: str, counts: str, earliest: str, fields: Sequence[str], zone: str | None,
+        table: str | None = None, held_days: int = 1, rotates_at: str = "02:00", most_rows: int = 2000,
+        other: str = "other", name: str | None = None, **facts: Unpack[PatternFacts],
     ) -> None:
         beside = earliest.removesuffix(":earliest")
         super().__init__(
