@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-import pytest
 import pytest_asyncio
 
 from keystead.engine import Valkey
@@ -19,11 +18,5 @@ async def room(valkey: Valkey, database: Database) -> AsyncIterator[Room]:
 
 @pytest_asyncio.fixture
 async def wide_room(server: Valkey, database: Database) -> AsyncIterator[Room]:
-    """On one server and on the cluster, with each database."""
+    """On one server and on the cluster; for tests that are marked ``on_sqlite``."""
     yield Room(server, database)
-
-
-@pytest.fixture
-def anywhere(server: Valkey) -> Valkey:
-    """One server, then the cluster, where no database is needed."""
-    return server

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from sqlalchemy import func, insert, select
 
 from keystead.engine import Valkey
@@ -19,6 +20,9 @@ from keystead.testing.clock import MovableClock
 LOS_ANGELES = ZoneInfo("America/Los_Angeles")
 NOON = datetime(2026, 3, 2, 12, tzinfo=LOS_ANGELES).timestamp()
 TODAY = 20514  # that day
+
+# For a test that runs on one server and on the cluster: what the databases differ in is tested elsewhere.
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 class Room:

@@ -13,7 +13,7 @@ from keystead.members import Seen, activity
 from keystead.members.keys import MEMBERS
 from keystead.members.stats import DAILY_ACTIVE, MONTHLY_ACTIVE, NEW_USERS, RETENTION, USERS
 
-from .room import LOS_ANGELES, NOON, TODAY, Room
+from .room import LOS_ANGELES, NOON, TODAY, Room, on_sqlite
 
 DAY = 86400.0
 PERIODS = (0, 1, 7, 30, 90)
@@ -23,6 +23,7 @@ async def members_of(room: Room, period: int, retained: str, day: int) -> set[st
     return set(await RETENTION.members_key.at(f"{period}day", retained, day).members(room.valkey))
 
 
+@on_sqlite
 async def test_one_activity_tells_what_it_was_the_first_of(wide_room: Room) -> None:
     room = wide_room
     member = await room.users.ensure("google", "g-1")

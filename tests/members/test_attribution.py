@@ -16,7 +16,7 @@ from keystead.members.stats import CONVERSION
 from keystead.members.tables import UTMS, VISITOR_USERS, VISITOR_UTMS, VISITORS
 
 from .campaigns import Account
-from .room import NOON, TODAY, Room
+from .room import NOON, TODAY, Room, on_sqlite
 
 DAY = 86400.0
 day_of = CONVERSION.day_of
@@ -27,6 +27,7 @@ def as_click(entry: VisitorClick) -> Click:
     return Click(entry.clicked_at, click_uid(entry, utm), utm.canonical)
 
 
+@on_sqlite
 async def test_a_later_link_moves_the_last_click(wide_room: Room) -> None:
     """Day 0 K clicks A; day 1 V clicks B; day 2 somebody joins elsewhere; day 3 K is theirs; day 4 V is theirs."""
     room, a, b = wide_room, "utm_source=A", "utm_source=B"

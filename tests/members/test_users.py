@@ -12,11 +12,12 @@ from keystead.store import SqlOutbox
 from keystead.store.tables import OUTBOX
 
 from ..jobs.batch_room import Died, at_call, each_call
-from .room import NOON, Room
+from .room import NOON, Room, on_sqlite
 
 EVERY_PERIOD = (0, 1, 7, 30, 90)
 
 
+@on_sqlite
 async def test_a_person_is_made_at_the_first_log_in_and_found_at_the_next(wide_room: Room) -> None:
     room = wide_room
     ada = await room.users.ensure("google", "g-1", given_name="Ada", family_name="L", timezone="Europe/London")

@@ -13,7 +13,7 @@ from keystead.members.tables import VISITOR_UTMS
 from keystead.members.visitor_jobs import ClickJob, LinkJob
 
 from ..jobs.batch_room import Died, at_call, each_call
-from .room import NOON, TODAY, Room
+from .room import NOON, TODAY, Room, on_sqlite
 
 DAY = 86400.0
 
@@ -23,6 +23,7 @@ async def written(room: Room) -> int:
         return await sql.scalar(select(func.count()).select_from(VISITOR_UTMS)) or 0
 
 
+@on_sqlite
 async def test_queues_are_worked_off_and_the_runs_are_kept(wide_room: Room) -> None:
     room = wide_room
     device, sub = await room.device(), await room.person("user_x", NOON + DAY)

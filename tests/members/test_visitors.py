@@ -10,7 +10,7 @@ from keystead.members.models import VisitorClick, VisitorLink
 from keystead.members.tables import VISITORS
 from keystead.members.visitors import MOST_QUEUED, QUEUE
 
-from .room import NOON, Room
+from .room import NOON, Room, on_sqlite
 
 NEWS = Utm.of("news", utm_term="a b")
 
@@ -28,6 +28,7 @@ async def test_a_new_device_has_a_signed_name_of_the_documented_shape(room: Room
         await room.visitors.create("toaster")  # type: ignore[arg-type]
 
 
+@on_sqlite
 async def test_what_a_device_does_is_queued_once_a_minute(wide_room: Room) -> None:
     room = wide_room
     uid = await room.visitors.clicked(None, NEWS, source=Source.BROWSER, sub="user_x")  # type: ignore[arg-type]
