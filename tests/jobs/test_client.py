@@ -163,3 +163,14 @@ async def test_a_batch_refuses_wishes_that_it_would_not_fulfil(server: Valkey, j
             with pytest.raises(Invalid, match="no options but queue"):
                 await jobs.options(**wishes).enqueue_batch([(greet, {"name": "Ada"})])
     assert await Queue().work.length(server) == 0
+
+
+async def test_a_book_that_is_filled_later_is_the_one_that_is_asked(valkey: Valkey) -> None:
+    book = JobBook()
+    jobs = Jobs(valkey, book)
+
+    async def greet(name: str) -> None: ...
+
+    book.register("late.greet", greet)
+    with pytest.raises(Invalid, match="late.greet"):
+        await jobs.enqueue("late.greet", nme="Ada")

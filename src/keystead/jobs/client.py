@@ -69,7 +69,7 @@ class Jobs:
 
     def __init__(self, valkey: Valkey, book: JobBook | None = None, *, clock: Clock | None = None) -> None:
         self.valkey = valkey
-        self.book = book or JobBook()
+        self.book = JobBook() if book is None else book  # an empty one may be filled later
         self.clock: Clock = clock or SystemClock()
         self._chosen = _Chosen()
         self._plain = True
