@@ -176,6 +176,17 @@ async def test_an_upload_that_cannot_end_well_is_not_begun(door: Door) -> None:
     assert await door.count(UPLOADS) == 0
 
 
+async def test_an_upload_begins_with_the_transaction_of_its_caller_or_not(door: Door) -> None:
+    with pytest.raises(ValueError, match="no"):
+        async with door.place.database.transaction() as sql:
+            await door.start(5, sql=sql)
+            raise ValueError("no")
+    assert await door.count(UPLOADS) == await door.count(PARTS) == 0
+    async with door.place.database.transaction() as sql:
+        upload = await door.start(5, sql=sql)
+    assert await door.put(upload, 1, b"abcde")
+
+
 async def test_an_upload_whose_time_is_over_fails_once(door: Door) -> None:
     uploads = [await door.start(5) for _ in range(23)]
     kept = await door.start(5)

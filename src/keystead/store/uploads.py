@@ -6,6 +6,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
 import msgspec
@@ -98,12 +99,12 @@ class Uploads:
 
     async def start(
         self, purpose: UploadPurpose, file_size: int, *, success: Mapping[str, Any] | None = None,
-        failure: Mapping[str, Any] | None = None, progress: bool = False,
+        failure: Mapping[str, Any] | None = None, progress: bool = False, sql: AsyncConnection | None = None,
     ) -> StartedUpload:
         """Begin an upload of ``file_size`` bytes. ``success`` and ``failure`` are arguments of the purpose's jobs.
 
-        ``Invalid`` for a size that the purpose does not allow, or a job that is not in the book or does not take its
-        arguments: nothing is begun then.
+        ``sql``: a transaction of the caller, with which it begins or not. ``Invalid`` for a size that the purpose does
+        not allow, or a job that is not in the book or does not take its arguments: nothing is begun then.
         """
         purpose.check_size(file_size)
         uid, now = new_uid(UPLOAD_PREFIX), self._clock.now()
@@ -118,7 +119,7 @@ class Uploads:
         if progress_uid is not None:
             # Before the rows: a watcher who comes at once finds it, and one that nobody needs goes by itself.
             await Progress(progress_uid, self._clock).queued(self._valkey, "waiting for the parts of the file")
-        async with self._database.transaction() as sql:
+        async with self._database.transaction() if sql is None else nullcontext(sql) as sql:
             upload_id = await sql.scalar(UPLOADS.insert().returning(UPLOADS.c.id).values(
                 uid=uid, purpose=purpose.name, file_size=file_size, job_progress_uid=progress_uid, created_at=now,
                 expires_at=now + purpose.lasts_seconds, **jobs,
