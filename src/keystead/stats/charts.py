@@ -85,26 +85,27 @@ class Charts:
 
     async def historical(self, name: str) -> Series:
         """The 90 days before those of ``partial``, from what is kept."""
+        answer = await self.historical_answer(name)
         family, start, end = self._historical(name)
-        if self._kept.held(family, start, end) is None and not await self._days.settled(family, end):
+        if not answer.settled:
             return await self._days.read(family, start, end)
-        return from_flat(family, unpack(await self.historical_raw(name)), start, end)
+        return from_flat(family, unpack(answer.raw), start, end)
 
     async def historical_raw(self, name: str) -> bytes:
         """The same as gzip over JSON: ``labels``, a list for each event, and ``<event>_breakdown`` by value."""
-        family, start, end = self._historical(name)
-        return self._kept.held(family, start, end) or (await self._historical_answer(family, start, end)).raw
+        return (await self.historical_answer(name)).raw
 
     async def historical_answer(self, name: str) -> Answer:
         """The same, with how long it may be kept."""
-        return await self._historical_answer(*self._historical(name))
+        family, start, end = self._historical(name)
+        held = self._kept.held(family, start, end)
+        if held is not None:
+            return held
 
-    async def _historical_answer(self, family: DailyFamily, start: int, end: int) -> Answer:
         async def compute() -> bytes:
             return pack(flat(family, await self._days.read(family, start, end)))
 
-        settled = self._kept.held(family, start, end) is not None or await self._days.settled(family, end)
-        return await self._kept.days(family, start, end, settled, compute)
+        return await self._kept.days(family, start, end, await self._days.settled(family, end), compute)
 
     def _historical(self, name: str) -> tuple[DailyFamily, int, int]:
         family = self._find(name, DailyFamily)

@@ -18,15 +18,20 @@ from keystead.stats.keys import CHARTS
 
 UNSETTLED_SECONDS: Final = 60.0  # while rotation has not closed all of its days
 MOST_BYTES: Final = 64 * 1024 * 1024
+_DAYS: Final = "days"
 _SETTLED, _UNSETTLED = b"1", b"0"  # in front of an answer among all the others
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer as it is kept, gzip over JSON, and for how many seconds whoever asked may keep it too."""
+    """An answer as it is kept, gzip over JSON, and for how many seconds whoever asked may keep it too.
+
+    ``settled``: none of its days can change by ordinary counting.
+    """
 
     raw: bytes
     seconds: float
+    settled: bool
 
 
 def pack(value: object) -> bytes:
@@ -65,10 +70,14 @@ class KeptAnswers:
             }
             yield cls(charts, families, clock)
 
-    def held(self, family: DailyFamily, start: int, end: int) -> bytes | None:
-        """The days of a family if this process has them."""
+    def held(self, family: DailyFamily, start: int, end: int) -> Answer | None:
+        """The days of a family if this process has them; asks nobody."""
         instance = self._families.get(family.name)
-        return None if instance is None else instance.held(start, end)
+        raw = None if instance is None else instance.held(start, end)
+        if raw is not None:
+            return Answer(raw, self._lasting(family, True), True)
+        kept = self._charts.held(end, _DAYS, family.name)
+        return None if kept is None else self._opened(family, kept)
 
     async def days(
         self, family: DailyFamily, start: int, end: int, settled: bool, compute: Callable[[], Awaitable[bytes]]
@@ -79,14 +88,14 @@ class KeptAnswers:
             async def both() -> tuple[bytes, bool]:
                 return await compute(), settled
 
-            return await self.answer(family, "days", end, both)
+            return await self.answer(family, _DAYS, end, both)
 
         async def load() -> Loaded[bytes]:
             return Loaded(await compute(), self._lasting(family, True))
 
         raw = await instance.get_raw(start, end, load=load)
         assert raw is not None
-        return Answer(raw, self._lasting(family, True))
+        return Answer(raw, self._lasting(family, True), True)
 
     async def answer(
         self, of: Charted, kind: str, unix_date: int, compute: Callable[[], Awaitable[tuple[bytes, bool]]]
@@ -99,7 +108,11 @@ class KeptAnswers:
 
         kept = await self._charts.get_raw(unix_date, kind, of.name, load=load)
         assert kept is not None
-        return Answer(kept[1:], self._lasting(of, kept[:1] == _SETTLED))
+        return self._opened(of, kept)
+
+    def _opened(self, of: Charted, kept: bytes) -> Answer:
+        settled = kept[:1] == _SETTLED
+        return Answer(kept[1:], self._lasting(of, settled), settled)
 
     def _lasting(self, of: Charted, settled: bool) -> float:
         lasting = to_midnight(of.home, self._clock.now())
