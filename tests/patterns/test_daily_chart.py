@@ -7,7 +7,7 @@ import pytest
 from keystead import dates
 from keystead.keys import Undecodable
 from keystead.patterns.cache_frames import Push
-from keystead.patterns.daily_chart import days_pushes
+from keystead.patterns.daily_chart import day_pushes, days_pushes
 
 HOME = ZoneInfo("America/Los_Angeles")
 CODEC = days_pushes(HOME, held_days=2)
@@ -38,3 +38,14 @@ def test_days_that_are_no_range_are_refused():
         raw = start.to_bytes(4, "big") + end.to_bytes(4, "big") + bytes(8)
         with pytest.raises(Undecodable, match="range"):
             CODEC.decode(raw)
+
+
+def test_the_frame_of_one_day_is_the_documented_one_and_ends_with_its_day():
+    codec = day_pushes(HOME)
+    raw = codec.encode(Push({"unix_date": "19331"}, b'{"labels":[]}'))
+    assert raw == (19331).to_bytes(4, "big") + b'{"labels":[]}'
+    push = codec.decode(raw)
+    assert push.raw == b'{"labels":[]}' and push.until == dates.day_starts_at(dates.UnixDate(19332), HOME)
+    for spoiled in (b"", raw[:3], b"\xff" * 4):
+        with pytest.raises(Undecodable):
+            codec.decode(spoiled)

@@ -26,7 +26,8 @@ JOURNEY_SESSIONS = MonthlyCounter(
 )
 PROMPT_VIEWS = DimensionViews(
     CONTENT, "stats:interactive_prompt_sessions", zone=LOS_ANGELES, table="journey_subcategory_view_stats",
-    personal=True, purpose="prompts that people joined, by subcategory", writers=_COUNTED, readers=_SHOWN,
+    channel="ps:journey_subcategory_view_stats", chart="journey_subcategory_view_stats", personal=True,
+    purpose="prompts that people joined, by subcategory", writers=_COUNTED, readers=_SHOWN,
 )
 JOURNEY_VIEWS = DimensionViews(
     CONTENT, "stats:journey_sessions", names=TOTALS_NAMES, zone=LOS_ANGELES, table="journey_session_view_stats",

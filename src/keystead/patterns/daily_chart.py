@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from keystead import dates
 from keystead.dates import UnixDate
-from keystead.keys import Frame, Integer, Keyspace, Sized, Undecodable
+from keystead.keys import Frame, Integer, Keyspace, Rest, Sized, Undecodable
 from keystead.keys.frames import Trailing
 from keystead.patterns.cache import Cache
 from keystead.patterns.cache_frames import Push, PushCodec
@@ -16,6 +16,14 @@ from keystead.patterns.facts import PatternFacts
 LONGEST_SECONDS: Final = 26 * 3600.0
 LOCK_SECONDS: Final = 10.0
 _LAST_DAY: Final = 999_999
+
+
+@dataclass(frozen=True, slots=True)
+class DayPush:
+    """The frame of an answer about one day."""
+
+    unix_date: int
+    raw: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +65,29 @@ def days_cache(
     return Cache(
         keyspace, pattern, bytes, local_seconds=LONGEST_SECONDS, channel=channel,
         frame=days_pushes(home, held_days), lock_seconds=LOCK_SECONDS, **facts,
+    )
+
+
+def day_pushes(home: ZoneInfo) -> PushCodec[DayPush]:
+    """u32 day, then the answer to the end. It ends at the midnight after its day. There are no purges."""
+
+    def pack(push: Push) -> DayPush:
+        return DayPush(int(push.arguments["unix_date"]), push.raw or b"")
+
+    def unpack(frame: DayPush) -> Push:
+        if frame.unix_date > _LAST_DAY:
+            raise Undecodable("the day of a push is none")
+        until = dates.day_starts_at(UnixDate(frame.unix_date + 1), home)
+        return Push({"unix_date": str(frame.unix_date)}, frame.raw, until=until)
+
+    frame = Frame(DayPush, Integer("unix_date", "u32"), Rest("raw", bytes))
+    return PushCodec(frame, pack=pack, unpack=unpack, purges=False)
+
+
+def day_cache(keyspace: Keyspace, prefix: str, channel: str, home: ZoneInfo, facts: PatternFacts) -> Cache[bytes]:
+    """Answers ``{prefix}:{unix_date}``, computed by one process and pushed to all."""
+    facts = {**facts, "personal": False, "kinds": None}  # how many, not who
+    return Cache(
+        keyspace, f"{prefix}:{{unix_date}}", bytes, local_seconds=LONGEST_SECONDS, channel=channel,
+        frame=day_pushes(home), lock_seconds=LOCK_SECONDS, **facts,
     )

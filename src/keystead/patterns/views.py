@@ -24,6 +24,8 @@ from keystead.keys.executor import Argument
 from keystead.keys.keyspace import Facts
 from keystead.keys.variables import TEXT
 from keystead.patterns.by_day import ByDay, name_of
+from keystead.patterns.cache import Cache
+from keystead.patterns.daily_chart import day_cache
 from keystead.patterns.derived import around, pieces
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import LATE_SCRIPTS, LateCounts, RotationState, text_or_none
@@ -90,12 +92,15 @@ class AllTimeViews:
 
 
 class DimensionViews(ByDay):
-    """Views by day and value of one dimension. A day has at most ``most_values``; the rest is counted as ``other``."""
+    """Views by day and value of one dimension. A day has at most ``most_values``; the rest is counted as ``other``.
+
+    ``channel`` carries an answer about a day, which is called ``chart``, to all processes.
+    """
 
     def __init__(
         self, keyspace: Keyspace, prefix: str, *, dimension: str = "subcategory", names: ViewNames | None = None,
         zone: str | None, table: str | None = None, held_days: int = 1, rotates_at: str = "02:00",
-        most_values: int = 1000, **facts: Unpack[PatternFacts],
+        most_values: int = 1000, channel: str | None = None, chart: str = "", **facts: Unpack[PatternFacts],
     ) -> None:
         super().__init__(name_of(prefix), zone=zone, table=table, held_days=held_days, rotates_at=rotates_at,
                          purpose=facts["purpose"])
@@ -104,6 +109,9 @@ class DimensionViews(ByDay):
         self.prefix, self.dimension, self.most_values = prefix, dimension, most_values
         self.names = ViewNames() if names is None else names
         self._declare(keyspace, facts)
+        self.charts: Cache[bytes] | None = None
+        if channel is not None:
+            self.charts = day_cache(keyspace, chart or f"{self.name}_views", channel, self.home, facts)
         self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at(),
                                 self._late_field)
 
