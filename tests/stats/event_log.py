@@ -98,10 +98,12 @@ def without_zeros(account: Account) -> Account:
     return Counter({key: amount for key, amount in account.items() if amount})
 
 
-async def stored(valkey: Valkey, database: Database, catalogue: Catalogue, first: int, last: int) -> Account:
-    """What is in SQL and in Valkey together. ``first`` and ``last`` are days; months are looked at around them."""
+async def stored(
+    valkey: Valkey, database: Database, catalogue: Catalogue, last: int, tables: FamilyTables | None = None
+) -> Account:
+    """What is in SQL and in Valkey together, where days are looked for from the earliest to ``last``."""
     account: Account = Counter()
-    tables = FamilyTables(catalogue)
+    tables = FamilyTables(catalogue) if tables is None else tables
     async with database.reading() as sql:
         ids = set((await sql.execute(select(tables.applied.c.id))).scalars())
         for one in catalogue:
@@ -110,7 +112,7 @@ async def stored(valkey: Valkey, database: Database, catalogue: Catalogue, first
                     _add_row(account, one, row._asdict())
     for one in catalogue:
         if one.table is not None:
-            await _add_live(account, valkey, one, ids, first, last)
+            await _add_live(account, valkey, one, ids, last)
     return without_zeros(account)
 
 
@@ -144,15 +146,16 @@ def _add_row(account: Account, one: Charted, row: dict[str, object]) -> None:
             add(column, amount=row[column])
 
 
-async def _add_live(
-    account: Account, valkey: Valkey, one: Charted, ids: set[str], first: int, last: int
-) -> None:
+async def _add_live(account: Account, valkey: Valkey, one: Charted, ids: set[str], last: int) -> None:
     def add(day: int, *what: object, amount: int) -> None:
         account[one.name, label_of(one, day), *what] += amount
 
     def is_stored(which: str | None) -> bool:
         return which is not None and f"{one.name}:{which}" in ids
 
+    first = await one.earliest(valkey)
+    if first is None:
+        return
     state = await one.rotation_state(valkey)
     under_way = state.unix_date if state is not None and is_stored(state.id) else None
     late_stored = state is not None and is_stored(state.late_id)
@@ -162,7 +165,7 @@ async def _add_live(
                 add(late.count.unix_date, late.count.event, amount=late.count.amount)
                 if late.count.breakdown is not None:
                     add(late.count.unix_date, late.count.event, late.count.breakdown, amount=late.count.amount)
-        for day in await one.read_range(valkey, first, last):
+        for day in await one.read_range(valkey, first, last) if first <= last else ():
             if day.unix_date != under_way:
                 for event, amount in day.counts.items():
                     add(day.unix_date, event, amount=amount)
@@ -185,9 +188,9 @@ async def _add_live(
                 if not done:
                     add(int(day_text), value, "total_views", amount=amount)
                     add(int(day_text), value, "late", amount=amount)
-        for number in range(first, last + 1):
+        for number, day_views in (await one.read_range(valkey, first, last)).items() if first <= last else ():
             if number != under_way:
-                for value, views in (await one.read(valkey, number)).items():
+                for value, views in day_views.items():
                     add(number, value, "total_views", amount=views.views)
                     add(number, value, "total_users", amount=views.users)
     else:
@@ -199,14 +202,13 @@ async def _add_live(
                     if not done:
                         add(int(day_text), *what, amount=amount)
         if isinstance(one, Cohorts):
-            for number, sizes in (await one.sizes_range(valkey, first, last)).items():
+            for number, sizes in (await one.sizes_range(valkey, first, last)).items() if first <= last else ():
                 for period, (retained, unretained) in sizes.items():
                     if number != under_way:
                         add(number, period, "retained", amount=retained)
                         add(number, period, "unretained", amount=unretained)
         else:
-            if one.monthly:
-                first, last = first // 31 - 1, last // 30 + 1
-            for number, size in (await one.read_range(valkey, first, last)).items():
+            last = last // 30 + 1 if one.monthly else last
+            for number, size in (await one.read_range(valkey, first, last)).items() if first <= last else ():
                 if number != under_way:
                     add(number, "total", amount=size)

@@ -27,17 +27,18 @@ class Rotation:
 
     ``gauges`` are the further columns that families declare, by ``family.column``: a function that is given the instant
     at which the day ended. ``stopping`` is asked between days; when it says yes, the next run goes on.
+    ``tables`` that are in the database already may be handed over; otherwise the first run makes them.
     """
 
     def __init__(
         self, valkey: Valkey, database: Database, catalogue: Catalogue, clock: Clock, *,
         gauges: Mapping[str, Gauge] | None = None, stopping: Callable[[], bool] = lambda: False,
+        tables: FamilyTables | None = None,
     ) -> None:
         self._catalogue, self._clock, self._stopping = catalogue, clock, stopping
-        self._gauges = dict(gauges or {})
-        tables = FamilyTables(catalogue)
+        self._gauges, self._ensured = dict(gauges or {}), tables is not None
+        tables = FamilyTables(catalogue) if tables is None else tables
         self._ground = Ground(valkey, database, tables, Applied(database, tables, clock), clock, stopping)
-        self._ensured = False
 
     async def run(self, names: Collection[str] | None = None) -> RotationReport:
         """Rotate what is due: of everything, or of these ``names``; the months of a counter are ``<name>:monthly``.
@@ -56,6 +57,7 @@ class Rotation:
             started = time.perf_counter()
             done[name] = await self._rotate(name)
             done[name].seconds = time.perf_counter() - started
+        await self._ground.applied.forget([name for name, one in done.items() if one.settled])
         return RotationReport(done, stopped=self._stopping())
 
     def _chosen(self, names: Collection[str] | None) -> list[str]:
@@ -75,10 +77,7 @@ class Rotation:
         one = self._catalogue.find(name)
         if one.table is None:
             return await self._end_days(one) if isinstance(one, DailyFamily) else Rotated(name)
-        done = await self._of(one).run()
-        if done.settled:
-            await self._ground.applied.forget(name)
-        return done
+        return await self._of(one).run()
 
     def _of(self, one: Charted) -> DayRotation:
         due, ground = self._last_due(one), self._ground
