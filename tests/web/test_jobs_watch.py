@@ -5,7 +5,18 @@ import asyncio
 import pytest
 
 from keystead.clock import SystemClock
-from keystead.jobs import Calendar, Inspection, Recurring, RecurringList, RecurringLoop, Scheduler
+from keystead.jobs import (
+    ROOMS_QUEUE,
+    Calendar,
+    Inspection,
+    JobBook,
+    Recurring,
+    RecurringList,
+    RecurringLoop,
+    Scheduler,
+    Worker,
+    WorkerSettings,
+)
 from keystead.jobs.keys import Queue
 from keystead.web import jobs_watch as jobs_watch_module
 from keystead.web.jobs_watch import SHOWN_JOBS, JobsWatch
@@ -21,6 +32,26 @@ def watch(valkey):
 async def test_server_that_never_saw_a_job_is_bare(watch):
     await watch.read()
     assert watch.look.is_bare and watch.problem is None and not watch.is_stale()
+
+
+async def test_what_our_own_rooms_do_is_not_the_program_unless_it_failed(watch, valkey):
+    rooms = jobs_on(valkey).options(queue=ROOMS_QUEUE)
+    await rooms.enqueue(greet, name="Ada")
+    worker = Worker(valkey, JobBook.of(greet), WorkerSettings(queues=(ROOMS_QUEUE,)))
+    running = asyncio.ensure_future(worker.run())
+    async with asyncio.timeout(30):
+        while not worker.tally.done:
+            await asyncio.sleep(0.02)
+    await watch.read()
+    worker.stop()
+    await running
+    assert watch.look.is_bare and not watch.look.snapshot.workers
+    await watch.read()
+    assert watch.look.is_bare, "what was done is not told as the program's"
+    await rooms.enqueue(greet, name="Ada")
+    await bury(valkey, "it broke", queue=ROOMS_QUEUE)
+    await watch.read()
+    assert not watch.look.is_bare and ROOMS_QUEUE in [one.name for one in watch.look.snapshot.queues]
 
 
 @pytest.mark.parametrize("fill", [

@@ -1,12 +1,12 @@
 """What the pages on jobs show: read once for all viewers, and only while someone looks."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
-from keystead.jobs import Inspection, Scheduler, SchedulerOverview
+from keystead.jobs import ROOMS_QUEUE, Inspection, Scheduler, SchedulerOverview
 from keystead.jobs.inspection_views import PLACES, ErrorGroup, JobPage, JobView, Place, RecurringView, Snapshot
 
 EVERY_SECONDS = 1.0
@@ -38,11 +38,12 @@ class JobsLook:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nobody has ever used jobs here."""
+        """Whether nobody has ever used jobs here; those of our own rooms do not count."""
         totals, queues = self.snapshot.totals, self.snapshot.queues
         counted = sum(q.queued + q.delayed + q.running + q.waiting + q.dead for q in queues)
-        return not (counted or len(queues) > 1 or self.snapshot.workers or totals.done or totals.failed
-                    or self.recurring or self.has_tasks)
+        recurring = any(one.queue != ROOMS_QUEUE for one in self.recurring)
+        return not (counted or len(queues) > 1 or self.snapshot.workers or totals.done or totals.failed or recurring
+                    or self.has_tasks)
 
     @property
     def has_tasks(self) -> bool:
@@ -103,7 +104,7 @@ class JobsWatch:
         """Look once. A server that is away leaves what was known."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                snapshot = await self.inspection.snapshot()
+                snapshot = _of_the_program(await self.inspection.snapshot())
                 listed = {place: await self._listed(place, snapshot) for place in LISTED}
                 recurring = await self.inspection.recurring(most=SHOWN_RECURRING)
                 self.look = JobsLook(snapshot, listed, recurring, await self._scheduler.overview())
@@ -148,6 +149,13 @@ class JobsWatch:
                 jobs += (await self.inspection.jobs(place, queue.name, most=SHOWN_JOBS - len(jobs))).jobs
         # Jobs move on between two readings; where all are listed, their number is that of the list.
         return JobPage(jobs, 0, max(total, len(jobs)) if len(jobs) >= SHOWN_JOBS else len(jobs))
+
+
+def _of_the_program(snapshot: Snapshot) -> Snapshot:
+    """Without what our own rooms do by themselves, unless it failed: that must be seen."""
+    workers = tuple(one for one in snapshot.workers if one.state is None or one.state.queues != ROOMS_QUEUE)
+    queues = tuple(one for one in snapshot.queues if one.name != ROOMS_QUEUE or one.dead)
+    return replace(snapshot, workers=workers, queues=queues)
 
 
 def _dead_counts(snapshot: Snapshot) -> tuple[tuple[str, int], ...]:
