@@ -1,6 +1,9 @@
 """Things are counted once, also when their day has been rotated."""
 
+import pytest
+
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.members.counting import count_created
 from keystead.members.keys import CONVERSIONS_COUNTED, COUNTED_SECONDS, CREATED_COUNTED
 from keystead.members.stats import CONVERSION, NEW_USERS, RETENTION, USERS
@@ -58,3 +61,19 @@ async def test_rows_are_added_once_under_their_mark(server: Valkey) -> None:
     other = CONVERSIONS_COUNTED.at("uid_2")
     told = [await CONVERSION.add_once(server, other, changes, held_seconds=60, day=TODAY) for _ in range(2)]
     assert told == [RowsAdded(late=2), None]
+
+
+async def test_a_key_that_holds_something_else_leaves_nothing_half_counted(server: Valkey) -> None:
+    day_sets = [RETENTION.members_key.at(f"{period}day", "true", TODAY) for period in PERIODS]
+    keys = [USERS.total_key.at(), USERS.month_key.at(USERS.month_of(NOON)), USERS.earliest_key.at(),
+            NEW_USERS.day_key.at(TODAY), NEW_USERS.earliest_key.at(), RETENTION.earliest_key.at("90day", "false"),
+            NEW_USERS.late_key.at(), RETENTION.state_key.at(), day_sets[-1]]
+    for key in keys:
+        name = key.name(server.layout)
+        await server.set(name, "nonsense")
+        with pytest.raises(ErrorReply):
+            await count_created(server, "user_a", NOON)
+        assert [await node.call(("KEYS", "*")) for node in await server.nodes() if await node.call(("DBSIZE",))] == [
+            [name]]
+        await server.delete(name)
+    assert await count_created(server, "user_a", NOON)

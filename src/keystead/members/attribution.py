@@ -20,7 +20,7 @@ from keystead.members.tables import USERS, UTMS, VISITOR_USERS, VISITOR_UTMS, VI
 from keystead.members.utms import Utm
 from keystead.store import Database, SqlOutbox
 
-_JOB_CHANGES: Final = 500
+_JOB_CHANGES: Final = 100  # a campaign may be named by 15,000 characters, and a job should stay small
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,36 +22,38 @@ local day_earliest, day_rotation, day_late = KEYS[6], KEYS[7], KEYS[8]
 local cohort_rotation, cohort_late = KEYS[9], KEYS[10]
 local held_ms, month_number, day_number, member = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
-local function lower(earliest, number)
-  if number < tonumber(redis.call('GET', earliest) or '1e9') then
-    redis.call('SET', earliest, number)
-  end
+-- Reads as a number, so that a key that holds anything else stops the script before its first write.
+local function read(key, absent)
+  return assert(tonumber(redis.call('GET', key) or absent), 'not a number')
 end
 
-local function is_rotated(rotation)
+local function is_rotated(rotation, late)
+  redis.call('HGET', late, day_number)
   return day_number < tonumber(redis.call('HGET', rotation, 'rotated_to') or '-1')
 end
 
-if not redis.call('SET', counted, '1', 'NX', 'PX', held_ms) then
+if redis.call('EXISTS', counted) == 1 then
   return 0
 end
-lower(month_earliest, month_number)
+local day_gone, cohort_gone = is_rotated(day_rotation, day_late), is_rotated(cohort_rotation, cohort_late)
+local lowered, waiting = {}, {}
+for _, key in ipairs({total, month, day}) do read(key, 0) end
+if month_number < read(month_earliest, 1e9) then lowered[month_earliest] = month_number end
+if day_number < read(day_earliest, 1e9) and not day_gone then lowered[day_earliest] = day_number end
+for place = 11, #KEYS, 3 do
+  local known = redis.call('SISMEMBER', KEYS[place + 1], member) + redis.call('SISMEMBER', KEYS[place + 2], member)
+  if known == 0 then waiting[#waiting + 1] = KEYS[place + 1] end
+  if day_number < read(KEYS[place], 1e9) and not cohort_gone then lowered[KEYS[place]] = day_number end
+end
+
+redis.call('SET', counted, '1', 'PX', held_ms)
+for earliest, number in pairs(lowered) do redis.call('SET', earliest, number) end
 redis.call('INCR', total)
 redis.call('INCR', month)
-if is_rotated(day_rotation) then
-  redis.call('HINCRBY', day_late, day_number, 1)
-else
-  lower(day_earliest, day_number)
-  redis.call('INCR', day)
-end
-if is_rotated(cohort_rotation) then
+if day_gone then redis.call('HINCRBY', day_late, day_number, 1) else redis.call('INCR', day) end
+if cohort_gone then
   redis.call('HINCRBY', cohort_late, day_number, 1)
-  return 1
-end
-for place = 11, #KEYS, 3 do
-  lower(KEYS[place], day_number)
-  if redis.call('SISMEMBER', KEYS[place + 2], member) == 0 then
-    redis.call('SADD', KEYS[place + 1], member)
-  end
+else
+  for _, set in ipairs(waiting) do redis.call('SADD', set, member) end
 end
 return 1
