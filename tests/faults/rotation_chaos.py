@@ -141,7 +141,7 @@ async def fire(
                     await log.count(valkey, today - rng.randrange(BACK), month - rng.randrange(2))
                     report.counted += 1
                     if ends_at is None and rotators.ready() == 2:
-                        ends_at = time.monotonic() + rng.uniform(0.0, 0.3)
+                        ends_at = time.monotonic() + rng.uniform(0.0, 1.2)
                     await asyncio.sleep(0.001)
             report.kills += rotators.kill()
             report.rounds, report.runs = number + 1, rotators.ran
@@ -162,8 +162,8 @@ async def main(rounds: int, kind: str, seed: int) -> bool:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = LocalServer()
-        server.ensure_running()
-        stack.callback(server.close)
+        server.start()
+        stack.callback(server.stop)
         if kind == "sqlite":
             url = f"sqlite:///{directory}/days.db"
             await asyncio.to_thread(migrated, url)
