@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError
-from keystead.keys import Keyspace, Registry
+from keystead.keys import AtMost, FlagKey, Keyspace, Registry
 from keystead.patterns.rows_by_day import LateChange, RowsAdded, RowsByDay
 from keystead.testing.checks import check_no_undeclared_keys
 from tests.patterns.machines import on_both, play
@@ -23,6 +24,7 @@ SPELLED: dict[str, Any] = {
 }
 ROWS = RowsByDay(MEMBERS, **SPELLED, zone=ZONE, table="daily_utm_conversion_stats", most_rows=3,
                  other="utm_source=other", purpose="visits by campaign")
+DONE = FlagKey(MEMBERS, "counted:{uid}", ttl=AtMost(60), purpose="a test")
 NOON = 1670270400.0  # 2022-12-05 12:00 in Los Angeles
 
 
@@ -111,6 +113,26 @@ async def test_misuse_is_refused_by_name_and_nothing_is_written(server: Valkey) 
                   {"rows": "stats:x:{a}:{unix_date}"}):
         with pytest.raises(DeclarationError):
             RowsByDay(Keyspace("x"), zone=ZONE, purpose="a test", **{**SPELLED, **wrong})
+
+
+async def test_a_key_that_holds_something_else_leaves_nothing_half_counted(server: Valkey) -> None:
+    changes, done = [("utm_source=a", "visits", 1), ("utm_source=b", "visits", 1)], DONE.at("1")
+    counts_of_b = ROWS.counts_key.at(utm="utm_source=b", unix_date=DAY).name(server.layout)
+    await server.hset(counts_of_b, "visits", "many")
+    for key in (ROWS.late_key.at(), ROWS.rows_key.at(DAY), ROWS.unverified_key.at(DAY), ROWS.earliest_key.at(), None):
+        if key is not None:
+            await server.set(key.name(server.layout), "nonsense")
+        with pytest.raises(ErrorReply):
+            await ROWS.add(server, changes, day=DAY)
+        with pytest.raises(ErrorReply):
+            await ROWS.add_once(server, done, changes, held_seconds=60, day=DAY)
+        if key is not None:
+            await server.delete(key.name(server.layout))
+        assert [await node.call(("KEYS", "*")) for node in await server.nodes() if await node.call(("DBSIZE",))] == [
+            [counts_of_b]]
+    await server.delete(counts_of_b)
+    told = [await ROWS.add_once(server, done, changes, held_seconds=60, day=DAY) for _ in range(2)]
+    assert told == [RowsAdded(), None]
 
 
 @on_both

@@ -1,9 +1,19 @@
--- Adds the amounts. The counts of the row that more are counted in are KEYS[other_place]; those of each row follow.
-local gone, late_changes, overflow, call = false, 0, 0, redis.call
+-- Adding amounts. The counts of the row that more are counted in are KEYS[other_place]; those of each row follow.
+local call, list, late_changes, overflow = redis.call, cmsgpack.unpack(amounts), 0, 0
+local gone = day < tonumber(call('HGET', rotation, 'rotated_to') or '-1')
 
-gone = day < tonumber(call('HGET', rotation, 'rotated_to') or '-1')
-if not gone and day < tonumber(call('GET', earliest) or '1e9') then
-  call('SET', earliest, day)
+-- A key that holds something else stops the script here, before its first write.
+local function check()
+  call('LLEN', late)
+  call('SCARD', rows)
+  assert(tonumber(call('GET', earliest) or '0') and tonumber(call('GET', unverified) or '0'), 'not a number')
+  for place, one in ipairs(list) do
+    for _, pair in ipairs(one[3]) do
+      for _, hash in ipairs({KEYS[other_place], KEYS[other_place + place]}) do
+        assert(tonumber(call('HGET', hash, pair[1]) or '0'), 'not a number')
+      end
+    end
+  end
 end
 
 local function put_late(row, field, amount)
@@ -26,14 +36,19 @@ local function counted(row, verified)
   return call('SADD', rows, row) == 1
 end
 
-for place, one in ipairs(cmsgpack.unpack(amounts)) do
-  local row, hash = one[1], KEYS[other_place + place]
-  if not gone and not counted(row, one[2]) then
-    overflow, hash = overflow + 1, KEYS[other_place]
-    call('SADD', rows, other)
+local function add()
+  if not gone and day < tonumber(call('GET', earliest) or '1e9') then
+    call('SET', earliest, day)
   end
-  for _, pair in ipairs(one[3]) do
-    if gone then put_late(row, pair[1], pair[2]) else call('HINCRBY', hash, pair[1], pair[2]) end
+  for place, one in ipairs(list) do
+    local row, hash = one[1], KEYS[other_place + place]
+    if not gone and not counted(row, one[2]) then
+      overflow, hash = overflow + 1, KEYS[other_place]
+      call('SADD', rows, other)
+    end
+    for _, pair in ipairs(one[3]) do
+      if gone then put_late(row, pair[1], pair[2]) else call('HINCRBY', hash, pair[1], pair[2]) end
+    end
   end
+  return {late_changes, overflow}
 end
-return {late_changes, overflow}

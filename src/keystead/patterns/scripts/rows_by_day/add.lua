@@ -17,3 +17,6 @@ local earliest, rotation, late, rows, unverified = KEYS[1], KEYS[2], KEYS[3], KE
 local day, uid, most_rows, other, amounts = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local other_place = 6
 -- include _add
+
+check()
+return add()

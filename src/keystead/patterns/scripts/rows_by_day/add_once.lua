@@ -18,8 +18,11 @@
 local done, earliest, rotation, late, rows, unverified = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local day, uid, most_rows, other, amounts = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local held_ms, other_place = ARGV[6], 7
+-- include _add
 
-if not redis.call('SET', done, '1', 'NX', 'PX', held_ms) then
+if call('EXISTS', done) == 1 then
   return nil
 end
--- include _add
+check()
+call('SET', done, '1', 'PX', held_ms)
+return add()
