@@ -15,11 +15,17 @@ from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
 from keystead.web.dashboard.overview import show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
+from keystead.web.dashboard.stats_page import show_stats
+from keystead.web.dashboard.stats_pages import show_one
+from keystead.web.dashboard.stats_range import StatsRange
+from keystead.web.dashboard.stats_runs import show_runs
 from keystead.web.job_rates import JobRateSampler
 from keystead.web.jobs_watch import JobsWatch
 from keystead.web.sampler import Sampler
+from keystead.web.stats_watch import StatsWatch
 
 JOBS_SCOPE = "jobs"
+STATS_SCOPE = "stats"
 TITLE = "Keystead"
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0f9488" stroke-width="2.1" '
@@ -34,7 +40,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     There is one dashboard per process: a second mount takes the pages over.
     """
     inspection = Inspection(running.valkey, running.clock)
-    rates, watch = JobRateSampler(inspection), JobsWatch(running.valkey, inspection)
+    rates, watch, stats = JobRateSampler(inspection), JobsWatch(running.valkey, inspection), StatsWatch()
 
     @ui.page("/", title=TITLE)
     def overview() -> None:
@@ -50,31 +56,59 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
 
     @ui.page("/jobs", title=f"Jobs · {TITLE}")
     async def jobs(request: Request) -> Response | None:
-        if (refusal := _refusal(request)) is not None:
+        if (refusal := _refusal(request, JOBS_SCOPE)) is not None:
             return refusal
         await show_jobs(running, sampler, watch, rates)
         return None
 
     @ui.page("/jobs/{uid:path}", title=f"Job · {TITLE}")
     async def job(request: Request, uid: str) -> Response | None:
-        if (refusal := _refusal(request)) is not None:
+        if (refusal := _refusal(request, JOBS_SCOPE)) is not None:
             return refusal
         if not uid:
             return RedirectResponse("/jobs", 303)
         await show_job(running, sampler, watch, uid)
         return None
 
+    @ui.page("/stats", title=f"Statistics · {TITLE}")
+    async def statistics(request: Request) -> Response | None:
+        if (refusal := _refusal(request, STATS_SCOPE)) is not None:
+            return refusal
+        await show_stats(running, sampler, stats, _days_of(request))
+        return None
+
+    @ui.page("/stats/job-runs", title=f"Job runs · {TITLE}")
+    async def job_runs(request: Request) -> Response | None:
+        if (refusal := _refusal(request, STATS_SCOPE)) is not None:
+            return refusal
+        await show_runs(running, sampler, stats)
+        return None
+
+    @ui.page("/stats/{name:path}", title=f"Statistics · {TITLE}")
+    async def statistic(request: Request, name: str) -> Response | None:
+        if (refusal := _refusal(request, STATS_SCOPE)) is not None:
+            return refusal
+        if not name:
+            return RedirectResponse("/stats", 303)
+        await show_one(running, sampler, stats, name, _days_of(request), request.query_params)
+        return None
+
     ui.run_with(
         app, title=TITLE, favicon=FAVICON, dark=False, tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )
-    return [rates.run, watch.run, watch.run_groups]
+    return [rates.run, watch.run, watch.run_groups, stats.run]
 
 
-def _refusal(request: Request) -> Response | None:
-    """Pages that step in are for those who may. The door lets everyone reach the path where progress is watched."""
+def _days_of(request: Request) -> StatsRange:
+    asked = request.query_params
+    return StatsRange.parse(asked.get("days", ""), asked.get("from", ""), asked.get("to", ""))
+
+
+def _refusal(request: Request, scope: str) -> Response | None:
+    """These pages are for those who may. The door lets everyone reach the path where progress is watched."""
     caller: Caller = request.state.caller
-    if caller.may(JOBS_SCOPE):
+    if caller.may(scope):
         return None
     if not caller.known:
         return RedirectResponse("/login", 303)
