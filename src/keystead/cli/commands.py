@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keystead.cli import auditing, configuration, explaining, inventory, jobs, jobs_tail, up, worker
+from keystead.cli import auditing, configuration, explaining, inventory, jobs, jobs_tail, stats, up, worker
 
 program = typer.Typer(
     name="keystead",
@@ -18,6 +18,8 @@ keys = typer.Typer(help="What may exist in the keyspace, and what does.", no_arg
 program.add_typer(keys, name="keys")
 queues = typer.Typer(help="What lies in the queues, and stepping in.", no_args_is_help=True)
 program.add_typer(queues, name="jobs")
+counted = typer.Typer(help="What is counted, and its charts.", no_args_is_help=True)
+program.add_typer(counted, name="stats")
 config = typer.Typer(help="What is set.", no_args_is_help=True)
 program.add_typer(config, name="config")
 
@@ -66,4 +68,7 @@ queues.command("drop")(jobs.drop)
 queues.command("cancel")(jobs.cancel)
 queues.command("pause")(jobs.pause)
 queues.command("resume")(jobs.resume)
+counted.command("list")(stats.list_families)
+counted.command("show")(stats.show)
+counted.command("rotate")(stats.rotate)
 config.command("show")(configuration.show)
