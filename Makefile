@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help run test check bench chaos-jobs docs browser clean
+.PHONY: help run test check bench chaos-jobs chaos-files chaos-rotation docs browser clean
 
 help:  ## show what there is to do
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -35,6 +35,12 @@ bench: $(STAMP)  ## ours beside the peers, in one run; ONLY=wire for one suite
 
 chaos-jobs: $(STAMP)  ## kill workers, producer and server 200 times while 10,000 jobs run; minutes
 	$(BIN)/python -m tests.faults.jobs_chaos
+
+chaos-files: $(STAMP)  ## save 20,000 files while writers, sweepers and the server are killed; minutes
+	$(BIN)/python -m tests.faults.files_chaos
+
+chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
+	$(BIN)/python -m tests.faults.rotation_chaos
 
 docs: $(STAMP)  ## write the generated pages anew: docs/keys.md, docs/settings.md, docs/cli.md
 	$(BIN)/python -m keystead.cli.docs

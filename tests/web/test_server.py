@@ -8,6 +8,7 @@ import pytest
 from fastapi import Request
 
 from keystead.errors import Corrupt, Unavailable
+from keystead.store.uploads_plan import UploadPurpose
 from keystead.web.server import _keep_going
 
 
@@ -61,3 +62,25 @@ async def test_background_work_is_taken_up_again(monkeypatch):
 def test_server_without_a_dashboard_does_not_load_it():
     program = "import sys, keystead.web, keystead.web.server; sys.exit('nicegui' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_statistics_are_answered_to_whoever_has_the_scope(program, operator):
+    answer = await program("stats").get("/api/1/stats")
+    assert answer.status_code == 200 and "sms_events" in answer.text
+    assert (await program("keys").get("/api/1/stats")).status_code == 403
+    assert (await operator.get("/api/1/stats/sms_events?days=7")).status_code == 200
+
+
+async def test_a_part_of_an_upload_needs_its_ticket_and_no_log_in(running, visitor):
+    async def done() -> None: ...
+
+    running.book.register("files.done", done)
+    purpose = UploadPurpose("letters", 100, success="files.done", failure="files.done")
+    upload = await running.uploads.start(purpose, 5)
+    address, stranger = f"/api/1/file_uploads/{upload.uid}/1", visitor()
+    assert (await stranger.post(address, content=b"hello")).status_code == 401
+    assert (await stranger.post(f"{address}?ticket=forged", content=b"hello")).status_code in (401, 403)
+    answer = await stranger.post(address, content=b"hello", headers={"Authorization": f"Bearer {upload.ticket}"})
+    assert (answer.status_code, answer.json()) == (202, {"done": True})
+    again = await stranger.post(f"{address}?ticket={upload.ticket}", content=b"hello")
+    assert (again.status_code, again.json()["type"]) == (404, "upload_aborted_or_completed")

@@ -35,6 +35,8 @@ from keystead.web.names import HostNames, same_origin
 
 # What needs no log-in; progress of a job is shown to whoever has a ticket for it.
 PUBLIC_PATHS = frozenset({"/health", "/login", "/session", "/jobs/live"})
+# Parts of an upload show the ticket of their upload instead, which the route reads.
+TICKETED_PREFIX = "/api/1/file_uploads/"
 LIMITED_PREFIX = "/api/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MOST_BODY_BYTES = 1024 * 1024
@@ -110,7 +112,7 @@ class Door:
         async with self._guard.passage(address):
             found = identify(scope["headers"], self._tickets, self._cookie_name)
             _check_origin(scope, headers, hosts[0], found)
-            if not found.caller.known and path not in PUBLIC_PATHS:
+            if not found.caller.known and path not in PUBLIC_PATHS and not path.startswith(TICKETED_PREFIX):
                 raise NotLoggedIn("this needs a credential: log in with a link from `keystead login-link`, "
                                   "or send a bearer token")
             if path.startswith(LIMITED_PREFIX):

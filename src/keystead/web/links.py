@@ -11,7 +11,7 @@ from keystead.settings import HttpSettings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
 
 ADDRESS_FILE = "http.json"
-SCOPES = ("blocks", "jobs", "keys", "metrics")
+SCOPES = ("blocks", "jobs", "keys", "metrics", "stats")
 
 
 def login_link(app: App) -> str:
