@@ -172,5 +172,5 @@ async def test_a_book_that_is_filled_later_is_the_one_that_is_asked(valkey: Valk
     async def greet(name: str) -> None: ...
 
     book.register("late.greet", greet)
-    with pytest.raises(Invalid, match="late.greet"):
+    with pytest.raises(Invalid, match=r"late\.greet"):
         await jobs.enqueue("late.greet", nme="Ada")
