@@ -9,9 +9,11 @@ import pytest
 from sqlalchemy import event
 
 from keystead.engine import connect
+from keystead.keys import Keyspace
+from keystead.patterns import DimensionViews
 from keystead.stats.charts import Charts
 from keystead.stats.rotation import Rotation
-from keystead.stats.tables import label
+from keystead.stats.tables import FamilyTables, label
 from keystead.testing.clock import MovableClock
 
 from .charting import NOW, TODAY
@@ -19,6 +21,10 @@ from .counted import ACTIVE, CHANGES, EVENTS, catalogue
 
 END = TODAY - 1  # the server holds two days
 PATIENCE_SECONDS = 30
+SEEN = DimensionViews(
+    Keyspace("seen", tag="seen"), "stats:seen", dimension="shelf", zone="America/Los_Angeles", table="seen_stats",
+    channel="ps:seen", purpose="what was looked at",
+)
 
 
 @pytest.fixture
@@ -37,10 +43,10 @@ def queries(database):
 
 
 @asynccontextmanager
-async def another_process(valkey_server, database, clock):
+async def another_process(valkey_server, database, clock, *declared):
     valkey = await connect(valkey_server.url)
     try:
-        async with Charts.open(valkey, database, catalogue(), clock) as charts:
+        async with Charts.open(valkey, database, catalogue(*declared), clock) as charts:
             yield charts
     finally:
         await valkey.aclose()
@@ -135,6 +141,32 @@ async def test_numbers_are_kept_until_midnight_once_they_are_rotated(valkey, dat
     assert (len(shown["labels"]), shown["counts"]["total"][-1], shown["live"]) == (182, 2, [])
     queries.clear()
     assert (await charts.numbers_answer("active")) == answer and not queries
+
+
+async def test_views_reach_all_processes_once_they_are_rotated(valkey, valkey_server, database, clock, queries):
+    await FamilyTables(catalogue(SEEN)).ensure(database)
+    async with (another_process(valkey_server, database, clock, SEEN) as charts,
+                another_process(valkey_server, database, clock, SEEN) as other):
+        await check_views(valkey, database, clock, queries, charts, other)
+
+
+async def check_views(valkey, database, clock, queries, charts, other) -> None:
+    await SEEN.viewed(valkey, "sleep", "a", day=TODAY - 1)
+    first = await charts.views_answer("seen")
+    assert (first.packed, first.seconds) == (True, 60)
+    await Rotation(valkey, database, catalogue(SEEN), clock).run()
+    await SEEN.viewed(valkey, "sleep", "b", day=TODAY)  # not before today, so not in it
+    answers = await asyncio.gather(*(each.views_answer("seen") for each in (charts, other) * 5))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while any(each._kept.held_views(SEEN, TODAY) is None for each in (charts, other)):
+            await asyncio.sleep(0.02)
+    queries.clear()
+    for each in (charts, other):
+        answer = await each.views_answer("seen", TODAY + 9)
+        assert answer in answers and answer.seconds > 3600 and not answer.packed
+        (value,) = json.loads(answer.raw)["values"]
+        assert (value["value"], value["views"][-2:], value["total_views"]) == ("sleep", [0, 1], 1)
+    assert not queries
 
 
 async def test_the_same_answer_has_the_same_bytes_in_every_process(valkey, database, clock):

@@ -185,12 +185,12 @@ async def test_who_came_back(site, valkey):
 
 async def test_views_and_rows(site, valkey):
     for value, member in (("sleep", "a"), ("sleep", "a"), ("focus", "b"), ("sleep", "c")):
-        await VIEWS.viewed(valkey, value, member, day=TODAY)
+        await VIEWS.viewed(valkey, value, member, day=TODAY - 1)
     shown = (await site.get("/views/sessions")).json()
     assert [(one["value"], one["views"][-1], one["users"][-1], one["total_views"]) for one in shown["values"]] == [
         ("sleep", 3, 2, 3), ("focus", 1, 1, 1),
     ]
-    assert len(shown["labels"]) == 30 and shown["labels"][-1] == label(TODAY)
+    assert len(shown["labels"]) == 30 and shown["labels"][-1] == label(TODAY - 1)
     ahead = (await site.get("/views/sessions?day=2031-01-01")).json()
     assert ahead["labels"] == shown["labels"]
     assert (await site.get("/views/sessions?day=2025-06-10")).json()["values"] == []

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, Self, TypeVar
 
+import msgspec
+
 from keystead import dates
 from keystead.clock import Clock
 from keystead.dates import UnixDate
@@ -50,7 +52,7 @@ class Charts:
     ) -> None:
         self.catalogue, self.clock = catalogue, clock
         self._kept = kept
-        sources = Sources(valkey, database, FamilyTables(catalogue), clock)
+        sources = self._sources = Sources(valkey, database, FamilyTables(catalogue), clock)
         self._days, self._numbers = FamilyDays(sources), DayNumbers(sources)
         self._cohorts, self._views, self._rows = CohortReader(sources), ViewsReader(sources), RowsReader(sources)
         self._live = LiveReader(valkey, catalogue, clock)
@@ -105,7 +107,7 @@ class Charts:
         async def compute() -> bytes:
             return pack(flat(family, await self._days.read(family, start, end)))
 
-        return await self._kept.days(family, start, end, await self._days.settled(family, end), compute)
+        return await self._kept.days(family, start, end, await self._sources.settled(family, end), compute)
 
     def _historical(self, name: str) -> tuple[DailyFamily, int, int]:
         family = self._find(name, DailyFamily)
@@ -189,12 +191,23 @@ class Charts:
             return await self._views.read(self._find(name, DimensionViews), day, days)
 
     async def views_answer(self, name: str, day: int | None = None) -> Answer:
-        """``views``, kept."""
+        """The 30 days before ``day``, which is today if it lies ahead or is not given, and all time before it; kept."""
         of = self._find(name, DimensionViews)
-        last = last_of(of, self.clock.now())
-        chosen = last if day is None else min(day, last)
-        return await self._answer(of, "views", chosen, lambda: self.views(name, chosen),
-                                  lambda found: found.live_from > chosen)
+        today = today_of(of, self.clock.now())
+        end = today if day is None else min(day, today)
+        if end == today:
+            held = self._kept.held_views(of, end)
+            if held is not None:
+                return held
+            if await self._sources.settled(of, end):
+                async def compute() -> bytes:
+                    return msgspec.json.encode((await self.views(name, end - 1)).as_dict())
+
+                answer = await self._kept.views(of, end, compute)
+                if answer is not None:
+                    return answer
+        return await self._answer(of, "views", end, lambda: self.views(name, end - 1),
+                                  lambda found: found.live_from >= end)
 
     async def rows(self, name: str, day: int) -> DayRows:
         """The rows of one day."""

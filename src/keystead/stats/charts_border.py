@@ -101,6 +101,11 @@ class Sources:
                 return Border(found, await state, held, is_monthly(of))
             first = max(start, found)
 
+    async def settled(self, of: Charted, end: int) -> bool:
+        """Whether all days before ``end``, which the server does not hold by rule, were closed by their rotation."""
+        border = await self.border(of, end, end, end, lambda block, first, last: None)
+        return border.live_from(end) >= end
+
     async def stored(
         self, of: Charted, columns: Sequence[str], start: int, end: int, ids: Collection[str] = ()
     ) -> tuple[set[str], list[tuple[Any, ...]]]:

@@ -67,11 +67,6 @@ class FamilyDays:
         usual = today - family.held_days + 1
         return gathered.series(usual if family.table is None else border.live_from(usual))
 
-    async def settled(self, family: DailyFamily, end: int) -> bool:
-        """Whether all days before ``end``, which the server does not hold by rule, were closed by their rotation."""
-        border = await self._sources.border(family, end, end, end, lambda block, first, last: None)
-        return border.live_from(end) >= end
-
     async def _border(self, family: DailyFamily, start: int, end: int, today: int) -> Border[_Held]:
         def read(block: Pipeline, first: int, end: int) -> _Held:
             late = block.run(("LRANGE", family.late_key.at().name(block.layout), 0, MOST_LATE - 1), opened)

@@ -10,8 +10,7 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.patterns import DailyFamily, Loaded, ProcessTier
-from keystead.patterns.cache_instance import CacheInstance
+from keystead.patterns import Cache, CacheInstance, DailyFamily, DimensionViews, Loaded, ProcessTier
 from keystead.stats.catalogue import Catalogue, Charted
 from keystead.stats.charts_calendar import to_midnight
 from keystead.stats.keys import CHARTS
@@ -24,7 +23,7 @@ _SETTLED, _UNSETTLED = b"1", b"0"  # in front of an answer among all the others
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer as it is kept, gzip over JSON, and for how many seconds whoever asked may keep it too.
+    """An answer as it is kept: JSON, in gzip if ``packed``. For ``seconds`` whoever asked may keep it too.
 
     ``settled``: none of its days can change by ordinary counting.
     """
@@ -32,6 +31,7 @@ class Answer:
     raw: bytes
     seconds: float
     settled: bool
+    packed: bool = True
 
 
 def pack(value: object) -> bytes:
@@ -45,7 +45,7 @@ def unpack(raw: bytes) -> Any:
 
 
 class KeptAnswers:
-    """Two caches: the one of a family, whose frame others may know, and one for all other answers.
+    """Caches of families and of views, whose frames others may know, and one for all other answers.
 
     An answer lives until the next midnight where its days are counted. If some of its days may still change, because
     rotation has not closed them yet, it lives for a minute only, and never reaches the family's channel, whose frame
@@ -53,9 +53,10 @@ class KeptAnswers:
     """
 
     def __init__(
-        self, charts: CacheInstance[bytes], families: Mapping[str, CacheInstance[bytes]], clock: Clock
+        self, charts: CacheInstance[bytes], families: Mapping[str, CacheInstance[bytes]],
+        views: Mapping[str, CacheInstance[bytes]], clock: Clock,
     ) -> None:
-        self._charts, self._families, self._clock = charts, families, clock
+        self._charts, self._families, self._views, self._clock = charts, families, views, clock
 
     @classmethod
     @asynccontextmanager
@@ -63,12 +64,12 @@ class KeptAnswers:
         """For as long as the block runs; in it the channels are heard."""
         process = ProcessTier(MOST_BYTES)
         async with AsyncExitStack() as stack:
-            charts = await stack.enter_async_context(CHARTS.open(valkey, process=process, clock=clock))
-            families = {
-                name: await stack.enter_async_context(family.charts.open(valkey, process=process, clock=clock))
-                for name, family in catalogue.families.items() if family.charts is not None
-            }
-            yield cls(charts, families, clock)
+            async def opened(cache: Cache[bytes]) -> CacheInstance[bytes]:
+                return await stack.enter_async_context(cache.open(valkey, process=process, clock=clock))
+
+            families = {name: await opened(one.charts) for name, one in catalogue.families.items() if one.charts}
+            views = {name: await opened(one.charts) for name, one in catalogue.views.items() if one.charts}
+            yield cls(await opened(CHARTS), families, views, clock)
 
     def held(self, family: DailyFamily, start: int, end: int) -> Answer | None:
         """The days of a family if this process has them; asks nobody."""
@@ -96,6 +97,29 @@ class KeptAnswers:
         raw = await instance.get_raw(start, end, load=load)
         assert raw is not None
         return Answer(raw, self._lasting(family, True), True)
+
+    def held_views(self, views: DimensionViews, unix_date: int) -> Answer | None:
+        """What is known of the days before a day, if this process has it; asks nobody."""
+        instance = self._views.get(views.name)
+        raw = None if instance is None else instance.held(unix_date)
+        return None if raw is None else Answer(raw, self._lasting(views, True), True, packed=False)
+
+    async def views(
+        self, views: DimensionViews, unix_date: int, compute: Callable[[], Awaitable[bytes]]
+    ) -> Answer | None:
+        """Views of settled days before today, as JSON; None where they have no channel. Its frame says "until tonight",
+        and so fits no other day.
+        """
+        instance = self._views.get(views.name)
+        if instance is None:
+            return None
+
+        async def load() -> Loaded[bytes]:
+            return Loaded(await compute(), self._lasting(views, True))
+
+        raw = await instance.get_raw(unix_date, load=load)
+        assert raw is not None
+        return Answer(raw, self._lasting(views, True), True, packed=False)
 
     async def answer(
         self, of: Charted, kind: str, unix_date: int, compute: Callable[[], Awaitable[tuple[bytes, bool]]]

@@ -227,11 +227,11 @@ def routes(charts: Charts, clock: Clock) -> APIRouter:
 
     @router.get("/views/{name}", responses=_told(ViewsShown))
     async def views(request: Request, name: Name, day: OneDay = None, written: Written = "json") -> Response:
-        """The 30 days up to ``day`` by value, and of all time."""
+        """The 30 days before ``day``, today at the latest, by value, and all time before it."""
         _allow(request)
         unix_date = None if day is None else int(dates.date_to_unix_date(day))
         if written == "csv":
-            return _written(await charts.views(name, unix_date), written)
+            return _written(await charts.views(name, None if unix_date is None else unix_date - 1), written)
         return _kept(request, await charts.views_answer(name, unix_date), SOME_MINUTES)
 
     @router.get("/rows/{name}", responses=_told(RowsShown))
@@ -307,8 +307,10 @@ def _written(found: Any, written: Literal["json", "csv"]) -> Response:
 
 
 def _kept(request: Request, answer: Answer, cache_control: str) -> Response:
-    """An answer as it is kept: compressed already, for whoever takes that."""
+    """An answer as it is kept: most are compressed already, for whoever takes that."""
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
+    if not answer.packed:
+        return Response(answer.raw, media_type="application/json", headers=headers)
     if _takes_gzip(request.headers.get("accept-encoding", "")):
         headers["Content-Encoding"] = "gzip"
         return Response(answer.raw, media_type="application/json", headers=headers)
