@@ -188,9 +188,9 @@ async def _add_live(account: Account, valkey: Valkey, one: Charted, ids: set[str
                 if not done:
                     add(int(day_text), value, "total_views", amount=amount)
                     add(int(day_text), value, "late", amount=amount)
-        for number, day_views in (await one.read_range(valkey, first, last)).items() if first <= last else ():
+        for number in range(first, last + 1):
             if number != under_way:
-                for value, views in day_views.items():
+                for value, views in (await one.read(valkey, number)).items():
                     add(number, value, "total_views", amount=views.views)
                     add(number, value, "total_users", amount=views.users)
     else:

@@ -18,7 +18,9 @@ class CohortsRotation(DayRotation):
         self._cohorts = cohorts
 
     async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
-        return partial(self._add, day=day, sizes=await self._cohorts.sizes(self._ground.valkey, day), late=0)
+        sizes = await self._cohorts.sizes(self._ground.valkey, day)
+        self._size = max(sum(each) for each in sizes.values())
+        return partial(self._add, day=day, sizes=sizes, late=0)
 
     async def _late(self) -> bool:
         """Who joined a cohort after it was rotated is counted apart, in the row of every period."""

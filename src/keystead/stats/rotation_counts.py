@@ -32,7 +32,7 @@ class CountsRotation(DayRotation):
         unknown = [event for event in found.counts if not self._has_place(event)]
         if unknown:
             raise Corrupt(f"{unknown[0][:60]!r} was counted, which is declared no more and has no column")
-        problems = self.done.problems
+        self._size, problems = sum(found.counts.values()), self.done.problems
         problems += [
             f"{self.label(day)}: {event} is {found.counts[event]:,}, and its breakdown adds up to "
             f"{sum(found.breakdowns[event].values()):,}" for event in found.inconsistencies()

@@ -77,6 +77,7 @@ class DayRotation(ABC):
 
     def __init__(self, days: ByDays, due: int, ground: Ground) -> None:
         self._days, self._due, self._ground = days, due, ground
+        self._size = 0  # of the day that was read, for whoever hears of trouble with it
         self.done = Rotated(days.name)
 
     async def run(self) -> Rotated:
@@ -131,7 +132,8 @@ class DayRotation(ABC):
         waiting = [part for part in parts if f"{rotation_id}{part}" in begun]
         found = await first_time(sql, name, [f"{date}{part}" for part in waiting])
         if len(found) < len(waiting):
-            self.done.problems.append(f"{date}: it was rotated before and came back; what is in the table stands")
+            left_out = f"{self._size:,} that came with it were left out"
+            self.done.problems.append(f"{date}: it was rotated before and came back; the table stands, {left_out}")
         return {part for part in waiting if f"{date}{part}" in found}
 
     def label(self, day: int) -> str:

@@ -18,7 +18,8 @@ class NumbersRotation(DayRotation):
         self._numbers, self.monthly = days, days.monthly
 
     async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
-        return partial(self._add, day=day, total=await self._numbers.read(self._ground.valkey, day), late=0)
+        self._size = await self._numbers.read(self._ground.valkey, day)
+        return partial(self._add, day=day, total=self._size, late=0)
 
     async def _late(self) -> bool:
         """A number may still be added to. Nobody knows whether a late member was in its set: it is counted apart."""

@@ -30,7 +30,7 @@ class RowsRotation(DayRotation):
     async def _store(self, day: int, rotation_id: str) -> None:
         rows, valkey = self._rows, self._ground.valkey
         while found := await rows.read_aside(valkey, day, rotation_id, ROWS_STEP):
-            parts = {f":{digest(row)}": row for row in found}
+            parts, self._size = {f":{digest(row)}": row for row in found}, len(found)
             async with self._ground.database.transaction() as sql:
                 # In order, so that two who write the same ids do not lock each other out.
                 new = await self._new(sql, day, rotation_id, sorted(parts))

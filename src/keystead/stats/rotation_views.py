@@ -21,6 +21,7 @@ class ViewsRotation(DayRotation):
 
     async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
         found = await self._views.read(self._ground.valkey, day)
+        self._size = sum(one.views for one in found.values())
         return partial(self._add, seen=[(day, value, one.users, one.views, 0) for value, one in found.items()])
 
     async def _late(self) -> bool:
