@@ -7,10 +7,11 @@ import pytest
 
 from keystead.errors import Invalid, NotFound
 from keystead.stats.charts import Charts
+from keystead.stats.rotation import Rotation
 from keystead.stats.tables import FamilyTables, label
 
 from .charting import NOW, TODAY
-from .counted import EVENTS, HOOKS, REMINDED, catalogue
+from .counted import ACTIVE, EVENTS, HOOKS, PEOPLE, REMINDED, RETENTION, VIEWS, VISITS, catalogue
 
 STEPS = ("counted", "begun", "stored", "ended")
 
@@ -188,3 +189,28 @@ async def test_partial_is_what_the_server_holds_by_rule(valkey, charts):
         await count(valkey, TODAY - ago, found=10**ago)
     shown = await charts.partial("events")
     assert (list(shown.labels), shown.counts["found"]) == ([label(TODAY - 1), label(TODAY)], [10, 1])
+
+
+# -- a cluster ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_charts_of_every_kind_are_read_from_a_cluster(cluster, database, tables, clock):
+    await tables.ensure(database)
+    await count(cluster, TODAY - 2, found=3, failed=2)
+    await ACTIVE.add(cluster, "a", "b", day=TODAY - 1)
+    await RETENTION.join(cluster, "a", day=TODAY - 5)
+    await VIEWS.viewed(cluster, "sleep", "a", day=TODAY - 1)
+    await VISITS.add(cluster, [("utm_source=a", "visits", 4)], day=TODAY - 1)
+    await PEOPLE.increment(cluster, 6, at=NOW)
+    async with Charts.open(cluster, database, catalogue(), clock) as charts:
+        for _ in range(2):
+            assert (await charts.recent("events", 4)).counts["found"] == [0, 3, 0, 0]
+            assert (await charts.historical("events")).counts["failed"][-1] == 2
+            assert (await charts.numbers("active", TODAY - 2, TODAY)).counts["total"] == [0, 2]
+            assert (await charts.cohorts("retention", TODAY - 5, TODAY)).sizes == [1, 0, 0, 0, 0]
+            assert [one.total_views for one in (await charts.views("sessions")).values] == [1]
+            assert [counts["visits"] for _, counts in (await charts.rows("visitors", TODAY - 1)).rows] == [4]
+            assert (await charts.totals())["people"].total == 6
+            await Rotation(cluster, database, catalogue(), clock).run()
