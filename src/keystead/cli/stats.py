@@ -171,7 +171,7 @@ def _range(charts: "Charts", name: str, days: int, start: str | None, to: str | 
     of = charts.catalogue.find(name)
     number: Callable[[date], int] = dates.date_to_unix_month if is_monthly(of) else dates.date_to_unix_date
     end = (last_of(of, charts.clock.now()) if to is None else number(_date(to))) + 1
-    return (end - days if start is None else number(_date(start))), end
+    return (max(0, end - days) if start is None else number(_date(start))), end
 
 
 def _date(text: str) -> date:
