@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystead.engine import Valkey, connect
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Corrupt, DeclarationError, Unavailable
 from keystead.keys import Keyspace, ListKey, Registry
 from keystead.patterns import Stored, Tallies
@@ -108,6 +109,10 @@ async def test_an_amount_of_nothing_touches_nothing(server: Valkey) -> None:
     (lambda: EVENTS.tally().incr("found", at=NOON, unix_date=DAY), "say when"),
     (lambda: REMINDERS.tally().incr("attempted", at=NOON), "canonical"),
     (lambda: EVENTS.tally().incr("failed", "x" * 201, at=NOON), "characters"),
+    (lambda: EVENTS.tally().incr("failed", "half \ud800", at=NOON), "not valid Unicode"),
+    (lambda: EVENTS.tally().incr("found", at=NOON * 1000), "unix time in seconds"),
+    (lambda: EVENTS.tally().incr("found", at=float("nan")), "unix time in seconds"),
+    (lambda: EVENTS.tally().incr("found", unix_date=19331.5), "whole number"),
     (lambda: EVENTS.tally().merge(REMINDERS.tally()), "cannot be merged"),
     (lambda: DailyFamily(Keyspace("x"), "x", held_days=1, zone=ZONE, purpose="x"), "needs events"),
 ])
@@ -164,6 +169,32 @@ async def test_a_field_that_is_no_number_is_an_error_and_stays(server: Valkey) -
     assert await server.exists(EVENTS.day_keys[0].at(DAY).name(server.layout))
 
 
+async def test_a_key_that_holds_something_else_leaves_nothing_half_counted(valkey: Valkey) -> None:
+    await EVENTS.incr(valkey, "found", unix_date=DAY)
+    before = await EVENTS.read(valkey, DAY)
+    tally = EVENTS.tally().incr("found", unix_date=DAY).incr("failed", "a", unix_date=DAY)
+    tally.incr("pending", "b", unix_date=DAY).incr("found", unix_date=DAY + 1)
+    for key in (EVENTS.extra_keys[0].at(DAY, "pending"), EVENTS.day_keys[0].at(DAY + 1), EVENTS.late_key.at()):
+        await valkey.set(key.name(valkey.layout), "nonsense")
+        with pytest.raises(ErrorReply, match="WRONGTYPE"):
+            await tally.store(valkey)
+        await valkey.delete(key.name(valkey.layout))
+        assert await EVENTS.read(valkey, DAY) == before
+    await tally.store(valkey)
+    assert (await EVENTS.read(valkey, DAY)).counts == {"found": 2, "lost": 0, "failed": 1, "pending": 1}
+
+
+async def test_what_was_rotated_stays_so_when_another_program_lowers_earliest(valkey: Valkey) -> None:
+    await EVENTS.incr(valkey, "found", unix_date=DAY)
+    await EVENTS.begin_rotation(valkey, DAY, "rot_1")
+    await EVENTS.end_rotation(valkey, DAY, "rot_1")
+    await valkey.set(EVENTS.earliest_key.at().name(valkey.layout), DAY - 3)
+    assert await EVENTS.begin_rotation(valkey, DAY - 3, "rot_2") == "rot_2"
+    state = await EVENTS.rotation_state(valkey)
+    assert state is not None and state.rotated_to == DAY + 1
+    assert (await EVENTS.incr(valkey, "found", unix_date=DAY)).late == 1
+
+
 async def test_rotation_puts_the_day_aside_and_forgets_it_at_the_end(server: Valkey) -> None:
     await EVENTS.incr(server, "failed", "blocked", 3, unix_date=DAY)
     await EVENTS.incr(server, "found", unix_date=DAY + 1)
@@ -200,6 +231,22 @@ async def test_counts_for_a_rotated_day_are_kept_as_late_and_removed_exactly(ser
     assert await EVENTS.finish_late(server, late[:2]) == 0
     assert await EVENTS.late(server, now=1.0) == late[2:]
     assert (await EVENTS.read(server, DAY + 1)).counts["lost"] == 1
+
+
+async def test_late_counts_keep_their_value_and_amount_whatever_these_are(valkey: Valkey) -> None:
+    await EVENTS.incr(valkey, "found", unix_date=DAY)
+    await EVENTS.begin_rotation(valkey, DAY, "rot_1")
+    values = ["a\0b", "line\nline", "a:b", '\\"', "\x7f\x85\u2028", "\U0001f600" * 200, "null"]
+    tally = EVENTS.tally()
+    for place, value in enumerate(values):
+        tally.incr("failed", value, 10**12 - place, unix_date=DAY)
+    for _ in range(1234):
+        tally.incr("found", amount=10**12 - 1, unix_date=DAY)
+    await tally.store(valkey)
+    late = {(one.count.breakdown, one.count.amount) for one in await EVENTS.late(valkey, now=1.0)}
+    expected = {(value, 10**12 - place) for place, value in enumerate(values)}
+    assert late == {*expected, (None, 1234 * (10**12 - 1))}
+    assert await EVENTS.late_dead_key.at().length(valkey) == 0
 
 
 async def test_late_count_that_does_not_decode_stops_no_other(server: Valkey) -> None:

@@ -11,6 +11,7 @@ rotation needs: the first two with ``:rotating``, ``stats:sms_events:daily:rotat
 and ``...:late:dead``.
 """
 
+import re
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Unpack
@@ -54,8 +55,10 @@ OTHER: Final = "other"
 MOST_BREAKDOWN_FIELDS: Final = 1000
 _DAYS_REMEMBERED = 8
 _LONGEST_BREAKDOWN = 200
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SKEW_SECONDS = 60.0  # by so much may the clocks of two hosts differ
 _FIRST_ZONE_SECONDS = 14 * 3600.0 + _SKEW_SECONDS
+_LATEST_AT = 99_999 * 86400.0  # in the year 2243; beyond it someone has counted in other units
 _UTC = ZoneInfo("UTC")
 
 
@@ -182,6 +185,8 @@ class DailyFamily:
         """The day that the instant falls on in the family's zone."""
         if self.zone is None:
             raise DeclarationError(f"{self.name} counts canonical days: give unix_date, not an instant")
+        if not 0 <= at < _LATEST_AT:
+            raise DeclarationError(f"{self.name}: an instant is a unix time in seconds, got {at!r}")
         return dates.unix_date(at, self.zone)
 
     def last_day(self, now: float) -> UnixDate:
@@ -298,10 +303,14 @@ class DailyFamily:
             raise DeclarationError(f"{self.name}: {event} needs its breakdown, the {self.breakdowns[event]}")
         elif len(breakdown) > _LONGEST_BREAKDOWN:
             raise DeclarationError(f"{self.name}: a breakdown of {event} has more than {_LONGEST_BREAKDOWN} characters")
+        elif not breakdown.isascii() and _SURROGATE.search(breakdown):  # here, since it would stop all stored with it
+            raise DeclarationError(f"{self.name}: a breakdown of {event} is not valid Unicode: {breakdown[:60]!r}")
 
     def check_day(self, unix_date: int | None, at: float | None) -> int:
         if unix_date is None or at is not None:
             raise DeclarationError(f"{self.name}: say when: at= an instant, or unix_date= a day, and not both")
+        if unix_date.__class__ is not int:
+            raise DeclarationError(f"{self.name}: a day is a whole number, got {unix_date!r}")
         return unix_date
 
     def _check(self) -> None:

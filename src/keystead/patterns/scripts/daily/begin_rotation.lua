@@ -10,14 +10,16 @@
 -- Cost     O(moved)            Repeat: safe
 local earliest, rotation, day, id = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
-local under_way = redis.call('HMGET', rotation, 'unix_date', 'id')
+local under_way = redis.call('HMGET', rotation, 'unix_date', 'id', 'rotated_to')
 if under_way[1] then
   return under_way[1] == day and under_way[2] or nil
 end
 if redis.call('GET', earliest) ~= day then
   return nil
 end
-redis.call('HSET', rotation, 'unix_date', day, 'id', id, 'rotated_to', day + 1)
+-- A program that knows no rotation may have lowered earliest; what was rotated stays so.
+local rotated_to = math.max(day + 1, tonumber(under_way[3] or '0'))
+redis.call('HSET', rotation, 'unix_date', day, 'id', id, 'rotated_to', rotated_to)
 for place = 3, #KEYS, 2 do
   if redis.call('EXISTS', KEYS[place]) == 1 then
     redis.call('RENAME', KEYS[place], KEYS[place + 1])

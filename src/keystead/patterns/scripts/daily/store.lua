@@ -15,8 +15,9 @@ local rotated_to = tonumber(call('HGET', rotation, 'rotated_to') or '-1')
 local first = tonumber(call('GET', earliest) or '1e9')
 
 local function put_late(day, event, breakdown, amount)
-  local entry = {id = uid .. ':' .. late_entries, unix_date = day, event = event, breakdown = breakdown, amount = amount}
-  call('RPUSH', late, cjson.encode(entry))
+  local entry = cjson.encode({id = uid .. ':' .. late_entries, unix_date = day, event = event, breakdown = breakdown})
+  -- cjson would write fourteen digits of a number, and the rest as an exponent.
+  call('RPUSH', late, string.format('%s,"amount":%.0f}', string.sub(entry, 1, -2), amount))
   late_entries = late_entries + 1
 end
 
@@ -25,6 +26,8 @@ local function too_many(breakdown, new_value)
   return fields > most_fields and new_value ~= 'other' and fields - call('HEXISTS', breakdown, 'other') > most_fields
 end
 
+call('LLEN', late)  -- a wrong type must show before anything is counted
+for place = 4, #KEYS do call('HLEN', KEYS[place]) end
 for _, one in ipairs(cmsgpack.unpack(amounts)) do
   local day, counts = one[1], KEYS[key]
   local gone = day < rotated_to
