@@ -52,6 +52,8 @@ def test_a_password_with_signs_reaches_the_driver_unchanged() -> None:
         ("sqlite://", "outlives"),
         ("sqlite:///:memory:", "outlives"),
         ("sqlite:///a.db?mode=ro", "nothing may follow"),
+        ("sqlite:///~nobody-of-that-name/a.db", "home directory"),
+        ("sqlite:///a\0b.db", "zero byte"),
         ("postgresql://ada:s3cret@h", "names no database"),
         ("postgresql://ada:s3cret@h:port/d", "cannot be read"),
     ],

@@ -81,6 +81,8 @@ async def refusal(url: str, kind: type[Exception]) -> str:
 async def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
     assert "is the server running" in await refusal("postgresql://ada:s3cret@127.0.0.1:1/shop", Unavailable)
     assert "is the server running" in await refusal(f"postgresql://ada:s3cret@/shop?host={tmp_path}", Unavailable)
+    for place in ("127.0.0.1:99999/shop", "127.0.0.1:1/shop?sslmode=bogus", "a..b/shop"):
+        assert "cannot be reached" in await refusal(f"postgresql://ada:s3cret@{place}", Invalid)
     assert "no-such-host.invalid" in await refusal("postgresql://ada:s3cret@no-such-host.invalid/shop", Unavailable)
 
 

@@ -1,17 +1,19 @@
 """PostgreSQL: connections that break, locks that cross."""
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import text
+from sqlalchemy import Text, bindparam, text
+from sqlalchemy.exc import DBAPIError
 
 from keystead.errors import ReplyLost, Unavailable
 from keystead.store import Database
 
 from ..databases import PostgreSQL
-from .items import change, items, make_tables, put
+from .items import ITEMS, change, items, make_tables, put
 
 
 @pytest_asyncio.fixture
@@ -59,6 +61,47 @@ async def test_a_connection_lost_before_the_commit_says_that_its_fate_is_not_kno
             await asyncio.create_task(end_others(database))
     assert called == []
     assert await items(database) == {"a": 1, "b": 1}
+
+
+async def test_a_connection_that_cannot_be_given_back_does_not_change_how_the_block_ended(database: Database) -> None:
+    """Least of all a cancellation: whoever tries again after Unavailable would otherwise never end."""
+    begun = asyncio.Event()
+
+    async def never_ends() -> None:
+        async with database.transaction() as sql:
+            await sql.execute(put("lost", 1))
+            begun.set()
+            await asyncio.Event().wait()
+
+    writer = asyncio.create_task(never_ends())
+    await begun.wait()
+    await end_others(database)
+    writer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writer
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as sql:
+            await sql.execute(put("lost", 1))
+            await asyncio.create_task(end_others(database))
+            raise ZeroDivisionError
+    async with database.reading() as sql:
+        assert await sql.scalar(text("SELECT 1")) == 1
+        await end_others(database)
+    assert await items(database) == {"a": 1, "b": 1}
+    assert database._spoiled == {}
+
+
+async def test_values_that_do_not_fit_are_not_quoted_nor_are_rows_in_details(database: Database) -> None:
+    rows = [{"name": "c", "total": "s3cret"}, {"name": "s3cret", "total": None}, {"name": "s3cret", "total": 2**70}]
+    for row in rows:
+        with pytest.raises(DBAPIError) as refused:
+            async with database.transaction() as sql:
+                await sql.execute(ITEMS.insert().values(**row))
+        assert "s3cret" not in "".join(traceback.format_exception(refused.value)).replace('"s3cret"', "")
+        assert str(2**70) not in str(refused.value)
+    async with database.reading() as sql:
+        with pytest.raises(DBAPIError, match=r"does not fit \(22P02\)"):
+            await sql.execute(text("SELECT CAST(:given AS integer)").bindparams(bindparam("given", "s3cret", Text)))
 
 
 async def test_connections_that_broke_while_idle_are_not_handed_out(database: Database) -> None:

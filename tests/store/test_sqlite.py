@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sqlite3
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,38 @@ async def test_a_full_disk_undoes_the_block_whatever_its_writer_makes_of_it(tmp_
         async with database.transaction() as sql:
             await sql.execute(put("later", 1))
         assert await items(database) == {"a": 1, "later": 1}
+
+
+WITHOUT_DRIVERS = """
+import asyncio, sys
+sys.modules.update({name: None for name in sys.argv[2:]})
+from keystead.errors import Invalid
+from keystead.store import Database
+
+async def refusal(url):
+    try:
+        async with Database.open(url) as database:
+            await database.migrate()
+    except Invalid as refused:
+        return str(refused)
+
+print(asyncio.run(refusal(sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "url", "extra"),
+    [
+        (("alembic", "aiosqlite", "asyncpg"), "sqlite:///a.db", "sql"),
+        (("alembic", "aiosqlite", "asyncpg"), "postgresql://ada@127.0.0.1/shop", "postgres"),
+        (("alembic",), "sqlite:///a.db", "sql"),
+    ],
+)
+async def test_packages_that_are_missing_are_named_when_they_are_needed(
+    missing: tuple[str, ...], url: str, extra: str, tmp_path: Path
+) -> None:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", WITHOUT_DRIVERS, url, *missing, stdout=asyncio.subprocess.PIPE, cwd=tmp_path
+    )
+    said, _ = await program.communicate()
+    assert program.returncode == 0 and f"pip install 'keystead[{extra}]'" in said.decode()

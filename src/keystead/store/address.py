@@ -49,7 +49,12 @@ def _sqlite(url: URL) -> Address:
         raise Invalid("a SQLite database needs a file that outlives the process: sqlite:///data/keystead.db")
     if url.query:
         raise Invalid(f"sqlite:///{url.database}: nothing may follow the name of the file, got ?{'&'.join(url.query)}")
-    path = Path(url.database).expanduser()
+    if "\0" in url.database:
+        raise Invalid("no file has a name with a zero byte; write sqlite:///data/keystead.db")
+    try:
+        path = Path(url.database).expanduser()
+    except RuntimeError:
+        raise Invalid(f"sqlite:///{url.database}: there is no such home directory; write the whole path") from None
     return Address("sqlite", f"SQLite file {path}", path, "")
 
 

@@ -1,11 +1,12 @@
 """The database: connections, transactions, and the few statements that differ between SQLite and PostgreSQL."""
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from sqlalchemy import Connection, Table, event, literal, text
 from sqlalchemy.dialects import postgresql as postgresql_dialect
@@ -15,10 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from keystead.errors import Invalid, KeysteadError, ReplyLost, Unavailable
-from keystead.store import postgresql, sqlite
+from keystead.store import sqlite
 from keystead.store.address import Address, Dialect, parse_address
-from keystead.store.failures import ends_transaction, meaning
-from keystead.store.migration import upgrade
+from keystead.store.failures import ends_transaction, hide_values, meaning
 
 WAIT_SECONDS: Final = 30.0
 # Rows of one statement: enough that the round trip does not count, few enough that memory does not either.
@@ -44,8 +44,8 @@ class Database:
         self._turn = asyncio.Lock() if self.dialect == "sqlite" else None
         self._writers: set[asyncio.Task[Any] | None] = set()
         self._after: dict[AsyncConnection, list[Callable[[], None]]] = {}
-        # Connections on which a statement failed, with the error, until they are given back.
-        self._spoiled: dict[Connection, Exception] = {}
+        # Connections that are in use, each with the error of the first statement on it that failed.
+        self._spoiled: dict[Connection, Exception | None] = {}
         for engine in (writing, reading):
             event.listen(engine.sync_engine, "handle_error", self._meaning_of)
 
@@ -59,11 +59,9 @@ class Database:
         says what to do; a server that does not answer: ``Unavailable``.
         """
         address = parse_address(url)
+        engines = _engines(address, wait_seconds)
         if address.dialect == "sqlite":
             await asyncio.to_thread(_prepare, address, wait_seconds)
-            engines = sqlite.engines(address.path, wait_seconds)
-        else:
-            engines = postgresql.engines(address.dsn, wait_seconds)
         database = cls(address, *engines, wait_seconds)
         try:
             async with database.reading() as sql:  # a wrong password shows now, and not at the first request
@@ -129,6 +127,10 @@ class Database:
 
         ``Invalid`` when the database was brought further by a newer version.
         """
+        try:
+            from keystead.store.migration import upgrade  # who only uses tables that are there need not have Alembic
+        except ImportError:
+            raise Invalid("making the tables needs another package: pip install 'keystead[sql]'") from None
         async with self.transaction() as sql:
             await sql.run_sync(upgrade)
 
@@ -199,23 +201,28 @@ class Database:
             await sql.start()
         except (SQLAlchemyError, OSError) as error:  # TimeoutError is an OSError
             raise meaning(getattr(error, "orig", error), self._address, lost=True) or error from None
-        connection = sql.sync_connection
+        except (OverflowError, ValueError):  # a port or a name that can be none
+            raise Invalid(f"{self.shown} cannot be reached by this URL; check its host and port") from None
+        connection = cast(Connection, sql.sync_connection)
+        self._spoiled[connection] = None
         try:
             yield sql
         finally:
-            if connection is not None:
-                self._spoiled.pop(connection, None)
-            # Gives the connection back, and undoes what was not committed: also when this task is cancelled meanwhile.
-            await asyncio.shield(sql.close())
+            del self._spoiled[connection]
+            # One that broke cannot be given back and was thrown away. That must not stand before how the block ended:
+            # least of all before its cancellation, which whoever tries again after Unavailable would not notice.
+            with contextlib.suppress(KeysteadError, SQLAlchemyError, OSError):
+                # Undoes what was not committed: also when this task is cancelled meanwhile.
+                await asyncio.shield(sql.close())
 
     async def _commit(self, sql: AsyncConnection) -> None:
-        if sql.sync_connection in self._spoiled:
+        failed = self._spoiled.get(cast(Connection, sql.sync_connection))
+        if failed is not None:
             # PostgreSQL would answer such a commit with a quiet rollback, SQLite would keep the rest.
-            error = self._spoiled[sql.sync_connection]
-            if isinstance(error, KeysteadError):
-                raise error
+            if isinstance(failed, KeysteadError):
+                raise failed
             raise Invalid(
-                f"a statement of this transaction failed ({type(error).__name__}), so none of it is kept; "
+                f"a statement of this transaction failed ({type(failed).__name__}), so none of it is kept; "
                 "put one that may fail into: async with sql.begin_nested()"
             )
         try:
@@ -232,8 +239,13 @@ class Database:
         if ends_transaction(error):
             context.is_disconnect, context.invalidate_pool_on_disconnect = True, False
         found = meaning(error, self._address, lost=context.is_disconnect)
-        if context.connection is not None and (context.is_disconnect or not context.connection.in_nested_transaction()):
-            self._spoiled.setdefault(context.connection, found or error)
+        if found is None:
+            hide_values(error, context.sqlalchemy_exception)
+        connection = context.connection
+        if connection is None or self._spoiled.get(connection, error) is not None:
+            return found  # none yet, or one that is being given back, or one that is spoiled already
+        if context.is_disconnect or not connection.in_nested_transaction():
+            self._spoiled[connection] = found or error
         return found
 
 
@@ -241,6 +253,19 @@ def _is_answer(error: BaseException | None) -> bool:
     """Whether the server itself refused the commit, as opposed to a connection that broke."""
     code = getattr(error, "sqlstate", None) or ""
     return bool(code) and code[:2] not in ("08", "57")
+
+
+def _engines(address: Address, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
+    """One for writing and one for reading. Drivers are only needed by those who use them."""
+    try:
+        if address.dialect == "sqlite":
+            return sqlite.engines(address.path, wait_seconds)
+        from keystead.store import postgresql
+
+        return postgresql.engines(address.dsn, wait_seconds)
+    except ImportError:
+        extra = "sql" if address.dialect == "sqlite" else "postgres"
+        raise Invalid(f"{address.shown} needs another package: pip install 'keystead[{extra}]'") from None
 
 
 def _prepare(address: Address, wait_seconds: float) -> None:

@@ -1,7 +1,9 @@
 """What an error of a driver means to a caller: out of reach, wrongly set up, or the statement's own fault."""
 
+import re
 import sqlite3
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 
 from keystead.errors import Invalid, KeysteadError, Unavailable
@@ -46,6 +48,8 @@ _POSTGRESQL_WRONG = {
     "22023": "does not take a parameter that the URL gives; mend it in the URL",
 }
 
+_ARGUMENT = re.compile(r"argument \$\d+")
+
 
 def meaning(error: BaseException, address: Address, *, lost: bool = False) -> KeysteadError | None:
     """``Unavailable`` where trying again may help, ``Invalid`` where the setup is wrong, None for any other error.
@@ -66,6 +70,25 @@ def ends_transaction(error: BaseException) -> bool:
     return isinstance(error, TimeoutError) or getattr(error, "sqlite_errorcode", -1) & 0xFF in _SQLITE_ENDS
 
 
+def hide_values(error: BaseException, wrapped: SQLAlchemyError | None) -> None:
+    """Take the values of rows out of what PostgreSQL said of a statement, in place, its causes included.
+
+    They would reach a log with the error: the server quotes rows in its details, and values that do not fit.
+    """
+    code = getattr(error, "sqlstate", None) or ""
+    said = ""
+    if code[:2] == "22":
+        argument = _ARGUMENT.search(str(error))
+        said = f"a value does not fit{' as ' + argument[0] if argument else ''} ({code})"
+    for each in (error, error.__cause__):
+        if getattr(each, "detail", None):
+            each.detail = None  # type: ignore[union-attr]
+        if said and each is not None:
+            each.args = (said, *each.args[1:])
+    if said and wrapped is not None:
+        wrapped.args = (f"({type(error).__name__}) {said}", *wrapped.args[1:])
+
+
 def _sqlite(error: BaseException, address: Address, lost: bool) -> KeysteadError | None:
     code = getattr(error, "sqlite_errorcode", -1) & 0xFF
     if code in _SQLITE_WRONG:
@@ -83,6 +106,8 @@ def _postgresql(error: BaseException, address: Address, lost: bool) -> KeysteadE
         return Unavailable(f"{address.shown} {says}")
     if type(error).__name__ == "InvalidCachedStatementError":  # a migration while we run; the driver forgets its plans
         return Unavailable(f"{address.shown} has had its tables changed meanwhile; the next try will know them")
+    if type(error.__cause__).__name__ == "ClientConfigurationError":  # found by the driver before it connects
+        return Invalid(f"{address.shown} cannot be reached: the URL has an option with a value that there is not")
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
         return Unavailable(f"{address.shown} is out of reach: {reason}; is the server running there?")

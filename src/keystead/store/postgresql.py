@@ -22,8 +22,12 @@ def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
             dsn, timeout=CONNECT_SECONDS, command_timeout=STATEMENT_SECONDS,
             server_settings={"application_name": "keystead"},
         )
-        # Not among the settings above: a pooler in between refuses those that it does not know.
-        await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+        try:
+            # Not among the settings above: a pooler in between refuses those that it does not know.
+            await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
     writing = create_async_engine(
