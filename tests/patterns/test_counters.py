@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, Registry
 from keystead.patterns.counters import Counted, Counter, MonthlyCounter
@@ -42,6 +43,21 @@ async def test_total_and_month_are_counted_in_one_step_under_the_documented_keys
     assert await USERS.increment(server, at=instant(2022, 11, 3)) == Counted(4, 1), "backdated"
     assert await USERS.earliest(server) == DECEMBER - 1
     assert await USERS.read(server, DECEMBER) == Counted(4, 1)
+
+
+async def test_total_and_month_stay_in_step_when_one_of_them_holds_something_else(valkey: Valkey) -> None:
+    at = instant(2022, 12, 5)
+    await USERS.increment(valkey, 3, at=at)
+    for key in (USERS.total_key.at(), USERS.month_key.at(DECEMBER)):
+        name = key.name(valkey.layout)
+        for spoil in (("SET", name, "many"), ("SET", name, str(2**63 - 1)), ("LPUSH", name, "x")):
+            await valkey.delete(name)
+            await valkey.call(spoil)
+            with pytest.raises(ErrorReply):
+                await USERS.increment(valkey, at=at)
+        await valkey.delete(name)
+        await valkey.set(name, 3)
+    assert await USERS.read(valkey, DECEMBER) == Counted(3, 3)
 
 
 async def test_months_that_are_over_are_dropped_and_the_total_stays(server: Valkey) -> None:

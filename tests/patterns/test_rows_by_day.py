@@ -96,6 +96,15 @@ async def test_a_late_change_can_be_stored_exactly(server: Valkey) -> None:
     assert await ROWS.late_dead_key.at().length(server) == 1
 
 
+async def test_a_late_change_of_very_many_is_exact(valkey: Valkey) -> None:
+    await ROWS.add(valkey, [("utm_source=a", "visits", 1)], day=DAY)
+    await ROWS.begin_rotation(valkey, DAY, "rot_1")
+    row = "utm_source=" + '"\\ü\U0001f600:' * 20
+    await ROWS.add(valkey, [(row, "visits", 1 - 10**12)] * 999, day=DAY)
+    (late,) = await ROWS.late(valkey, now=NOON)
+    assert (late.change.row, late.change.amount) == (row, 999 * (1 - 10**12))
+
+
 async def test_misuse_is_refused_by_name_and_nothing_is_written(server: Valkey) -> None:
     good = ("utm_source=a", "visits", 1)
     for changes, says in (([good, ("utm_source=a", "visit", 1)], "no field 'visit'"),

@@ -66,6 +66,16 @@ async def test_totals_of_all_time_grow_when_a_day_ends_and_a_repeat_adds_nothing
     assert (await VIEWS.read(server, DAY), await VIEWS.earliest(server)) == ({}, DAY + 1)
 
 
+async def test_a_key_that_holds_something_else_leaves_no_view_half_counted(valkey: Valkey) -> None:
+    await VIEWS.viewed(valkey, "sleep", "u1", day=DAY)
+    for key in (VIEWS.members_key.at("walk", DAY), VIEWS.values_key.at()):
+        await valkey.set(key.name(valkey.layout), "nonsense")
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            await VIEWS.viewed(valkey, "walk", "u1", day=DAY)
+        await valkey.delete(key.name(valkey.layout))
+        assert await VIEWS.read(valkey, DAY) == {"sleep": Views(1, 1)}
+
+
 async def test_a_late_view_is_added_to_the_totals_once(server: Valkey) -> None:
     await VIEWS.viewed(server, "sleep", "u1", day=DAY)
     await VIEWS.begin_rotation(server, DAY, "rot_1")

@@ -9,6 +9,10 @@
 -- Cost     O(1)              Repeat: not safe; a repeat counts again
 local total, month, earliest, number, amount = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1]), ARGV[2]
 
+for _, key in ipairs({total, month}) do  -- both must show that they can be added to before either is
+  local now = tonumber(redis.call('GET', key) or '0')
+  assert(now and now + amount < 2^63, 'a count is not a number, or too big')
+end
 if number < tonumber(redis.call('GET', earliest) or '1e9') then
   redis.call('SET', earliest, number)
 end

@@ -17,8 +17,9 @@ local function check()
 end
 
 local function put_late(row, field, amount)
-  local entry = {id = uid .. ':' .. late_changes, unix_date = day, row = row, field = field, amount = amount}
-  call('RPUSH', late, cjson.encode(entry))
+  local entry = cjson.encode({id = uid .. ':' .. late_changes, unix_date = day, row = row, field = field})
+  -- cjson would write fourteen digits of a number, and the rest as an exponent.
+  call('RPUSH', late, string.format('%s,"amount":%.0f}', string.sub(entry, 1, -2), amount))
   late_changes = late_changes + 1
 end
 

@@ -32,6 +32,7 @@ if gone then
   redis.call('HINCRBY', late, head .. value, 1)
   return {-1, overflow and 1 or 0}
 end
+redis.call('SCARD', members)  -- a wrong type must show before anything is counted
 for place = 7, #KEYS do
   if day < tonumber(redis.call('GET', KEYS[place]) or '1e9') then
     redis.call('SET', KEYS[place], math.min(day, first))
