@@ -139,6 +139,27 @@ async def test_a_rotation_that_ends_between_the_two_reads_changes_nothing(
             assert shown.breakdowns["failed"] == {"busy": [0, 0, 0, 2, 0, 0]}
 
 
+async def test_what_was_rotated_stands_when_another_program_counts_on_it(valkey, database, tables, charts):
+    """It knows only ``earliest`` and the hash of a day, writes both, and the rotation has begun with that."""
+    day = TODAY - 3
+    await count(valkey, day, found=3, failed=2)
+    await count(valkey, day + 1, found=7)
+    await rotated_up_to("ended", valkey, database, tables, day)
+    await begin(valkey, day + 1, "the next")
+    await add_row(database, tables, day + 1, "the next", {"found": 7}, {})
+    assert await EVENTS.end_rotation(valkey, day + 1, "the next")
+    await valkey.hset(EVENTS.day_keys[0].at(day).logical, "found", 100)
+    await valkey.set(EVENTS.earliest_key.at().logical, day)
+    for _ in range(2):
+        shown = await charts.series("events", day - 1, TODAY + 1)
+        assert shown.counts["found"] == [0, 3, 7, 0, 0] and shown.live_from == TODAY - 1
+        async with database.transaction() as sql:  # as every rotation leaves it
+            known = {"id": f"events:{label(day)}", "family": "events", "applied_at": NOW}
+            await sql.execute(tables.applied.delete().where(tables.applied.c.id == known["id"]))
+            await sql.execute(tables.applied.insert().values(known))
+        await EVENTS.begin_rotation(valkey, day, "again")
+
+
 # -- ranges ------------------------------------------------------------------------------------------------------------
 
 

@@ -35,9 +35,14 @@ class Border(Generic[T]):
     monthly: bool = False
 
     @property
-    def rotation_id(self) -> str | None:
-        """Of the rotation under way, whose day is ``earliest``."""
-        return None if self.state is None else self.state.id
+    def open_from(self) -> int | None:
+        """The first day that no rotation has closed; None if nothing was ever counted.
+
+        Days before it are in SQL, except that the one which is under way may not be there yet. A program that knows no
+        rotation may have lowered ``earliest``: what was closed stays so.
+        """
+        rotated_to = 0 if self.state is None else self.state.rotated_to
+        return None if self.earliest is None else max(self.earliest, rotated_to)
 
     @property
     def late_id(self) -> str | None:
@@ -52,27 +57,25 @@ class Border(Generic[T]):
     @property
     def _day_ids(self) -> tuple[str, ...]:
         """Under which the day that is under way may be in SQL: its rotation's, or, if it came back, its own."""
-        if self.rotation_id is None or self.earliest is None:
+        state = self.state
+        if state is None or state.id is None or state.unix_date is None:
             return ()
-        return self.rotation_id, label(self.earliest, monthly=self.monthly)
+        return state.id, label(state.unix_date, monthly=self.monthly)
 
     def from_server(self, day: int, applied: Collection[str]) -> bool:
         """Whether what the server held of a day counts; if not, SQL has all of it."""
-        if self.earliest is None or day != self.earliest:
-            return self.earliest is None or day > self.earliest
-        return not any(each in applied for each in self._day_ids)
+        if self.open_from is None or day >= self.open_from:
+            return True
+        is_under_way = self.state is not None and day == self.state.unix_date
+        return is_under_way and not any(each in applied for each in self._day_ids)
 
     def live_from(self, usual: int) -> int:
-        """The first day that may still change by ordinary counting; by rule that is ``usual``, if rotation is on time.
-        """
-        rotated_to = 0 if self.state is None else self.state.rotated_to
-        return usual if self.earliest is None else min(usual, max(self.earliest, rotated_to))
+        """The first day that may still change by ordinary counting: ``usual``, if rotation is on time."""
+        return usual if self.open_from is None else min(usual, self.open_from)
 
     def sql_end(self, end: int) -> int:
         """SQL is asked for the days before this one, of a range that ends before ``end``."""
-        if self.earliest is None:
-            return end
-        return min(end, self.earliest + (self.rotation_id is not None))
+        return end if self.open_from is None else min(end, self.open_from)
 
 
 class Sources:
