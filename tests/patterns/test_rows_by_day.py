@@ -9,7 +9,7 @@ from hypothesis.stateful import invariant, rule
 
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
-from keystead.errors import DeclarationError
+from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import AtMost, FlagKey, Keyspace, Registry
 from keystead.patterns.rows_by_day import LateChange, RowsAdded, RowsByDay
 from keystead.testing.checks import check_no_undeclared_keys
@@ -103,6 +103,16 @@ async def test_a_late_change_of_very_many_is_exact(valkey: Valkey) -> None:
     await ROWS.add(valkey, [(row, "visits", 1 - 10**12)] * 999, day=DAY)
     (late,) = await ROWS.late(valkey, now=NOON)
     assert (late.change.row, late.change.amount) == (row, 999 * (1 - 10**12))
+
+
+async def test_a_row_that_another_program_named_badly_is_told_as_such(valkey: Valkey) -> None:
+    await ROWS.add(valkey, [("utm_source=a", "visits", 1)], day=DAY)
+    await valkey.sadd(ROWS.rows_key.at(DAY).name(valkey.layout), "two\nlines")
+    with pytest.raises(Corrupt, match="utms.*two"):
+        await ROWS.read(valkey, DAY)
+    await ROWS.begin_rotation(valkey, DAY, "rot_1")
+    with pytest.raises(Corrupt, match="utms.*two"):
+        await ROWS.read_aside(valkey, DAY, "rot_1")
 
 
 async def test_misuse_is_refused_by_name_and_nothing_is_written(server: Valkey) -> None:

@@ -20,7 +20,7 @@ import msgspec
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
-from keystead.errors import DeclarationError
+from keystead.errors import Corrupt, DeclarationError
 from keystead.keys import Executor, IntegerKey, KeyReference, Keyspace, ListKey, MapKey, RecordKey, Reply, SetKey
 from keystead.keys.executor import Argument
 from keystead.keys.keyspace import Facts
@@ -252,7 +252,12 @@ class RowsByDay(ByDay):
         key = self.rows_key.at(day)
         for raw, flat in zip(reply[::2], reply[1::2], strict=True):
             row = key._decoded(self.rows_key.codec, raw)
-            values: Mapping[str, int] = self.counts_key.at(**{self.row_variable: row}, unix_date=day)._values(flat)
+            try:
+                counted = self.counts_key.at(**{self.row_variable: row}, unix_date=day)
+            except DeclarationError as error:  # we never put it there, so it is what lies there that is wrong
+                raise Corrupt(f"{key.logical} holds a row that can have no counts: {error}", key=key.logical,
+                              declaration=self.rows_key.pattern) from None
+            values: Mapping[str, int] = counted._values(flat)
             rows[row] = {**dict.fromkeys(self.fields, 0), **values}
         return rows
 
