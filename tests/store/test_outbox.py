@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from sqlalchemy import func, insert, select
+from sqlalchemy.exc import ProgrammingError
 
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Invalid, NotFound, Unavailable
@@ -240,6 +241,28 @@ async def test_a_queue_with_a_wrong_key_stops_no_other_and_can_be_mended(
             await step(failures[1].number)
 
 
+async def test_a_wrong_key_fails_the_jobs_that_need_it_and_no_other_of_their_queue(
+    database: Database, outbox: SqlOutbox, valkey: Valkey
+) -> None:
+    for place in (Queue().category(HIGH_RESOURCE_COST.id), QUEUES.at()):
+        await valkey.set(place.name(valkey.layout), "something else")
+    async with database.transaction() as sql:
+        await outbox.enqueue(sql, plain, n=1)
+        await outbox.enqueue(sql, heavy, n=2)
+        await outbox.enqueue(sql, plain, n=3)
+        await outbox.enqueue(sql, plain, queue="mail", n=4)
+    assert await outbox.relay() == 4
+    assert await numbers(valkey) == [1, 3] and await numbers(valkey, "mail") == [4]
+    (failure,) = await outbox.failures()
+    assert "holds something else" in failure.reason
+    await valkey.set(Queue("late").delayed.name(valkey.layout), "something else")
+    async with database.transaction() as sql:
+        later = await outbox.enqueue(sql, kept, queue="late", at=4e9, n=5)
+        await outbox.enqueue(sql, plain, queue="late", n=6)
+    assert await outbox.relay() == 2
+    assert await numbers(valkey, "late") == [6] and await Queue("late").job(later).get(valkey) is None
+
+
 async def test_an_announcement_is_heard_if_its_transaction_was_committed(database: Database, server: Valkey) -> None:
     outbox, channel = SqlOutbox(database, server), NEWS_CHANNEL.at("morning")
     async with server.hub().subscribe(channel) as listener:
@@ -312,14 +335,17 @@ async def test_an_outage_of_valkey_is_ridden_out(
         await client.aclose()
 
 
+@pytest.mark.parametrize(
+    "error", [Unavailable("away"), Invalid("a replica takes no changes"), ProgrammingError("", {}, ValueError())]
+)
 async def test_an_outage_of_the_database_is_ridden_out(
-    database: Database, outbox: SqlOutbox, valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+    error: Exception, database: Database, outbox: SqlOutbox, valkey: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = asyncio.Event()
 
     def away() -> Any:
         failed.set()
-        raise Unavailable("the database is away")
+        raise error
 
     async def arrived() -> bool:
         return await numbers(valkey) == [1]
@@ -344,6 +370,8 @@ async def test_what_cannot_be_queued_fails_in_front_of_whoever_wrote_it(database
             await outbox.enqueue(sql, plain, at=float("nan"), n=1)
         with pytest.raises(Invalid, match="cannot be written as JSON"):
             await outbox.enqueue(sql, "by.name", n=object())
+        with pytest.raises(Invalid, match="at most 8,388,608 bytes"):
+            await outbox.announce(sql, NEWS_CHANNEL.at("morning"), "x" * (MOST_BYTES + 1))
     async with database.reading() as sql:
         with pytest.raises(Invalid, match="in no transaction"):
             await outbox.enqueue(sql, plain, n=1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock, SystemClock
@@ -24,7 +25,7 @@ from keystead.jobs.records import new_uid
 from keystead.keys import Layout
 from keystead.keys.references_streams import ChannelRef
 from keystead.store.database import Database
-from keystead.store.outbox_relay import ANNOUNCEMENT, JOB, Relay
+from keystead.store.outbox_relay import ANNOUNCEMENT, JOB, MOST_BYTES, Relay
 from keystead.store.tables import OUTBOX
 from keystead.telemetry import logger
 
@@ -104,11 +105,15 @@ class SqlOutbox:
     async def announce(self, sql: AsyncConnection, channel: ChannelRef[T], message: T) -> None:
         """Write a message into the transaction of ``sql``. It is published, at least once, if the transaction commits.
 
-        Those who do not listen at that moment do not hear it, as with any message on a channel.
+        Those who do not listen at that moment do not hear it, as with any message on a channel. ``Invalid`` for one
+        that is larger than a turn of the relay may carry.
         """
+        name, raw = channel.name(Layout.PLAIN), channel.codec.encode(message)
+        if len(raw) > MOST_BYTES:
+            raise Invalid(f"an announcement has at most {MOST_BYTES:,} bytes, this one has {len(raw):,}")
         await self._write(
-            sql, uid=new_uid(), kind=ANNOUNCEMENT, channel=channel.name(Layout.PLAIN),
-            shard_channel=channel.name(Layout.TAGGED), raw=channel.codec.encode(message), now=self._clock.now(),
+            sql, uid=new_uid(), kind=ANNOUNCEMENT, channel=name, shard_channel=channel.name(Layout.TAGGED), raw=raw,
+            now=self._clock.now(),
         )
 
     async def relay(self, most: int = 500) -> int:
@@ -123,7 +128,8 @@ class SqlOutbox:
     async def run(self) -> None:
         """Relay for ever: at once after a commit of this process, each second for those of others.
 
-        While the database or Valkey is out of reach it tries again, more and more seldom up to every ten seconds.
+        While the database or Valkey is out of reach, or does not let us work (a password that was changed, a primary
+        that became a replica, tables that are not there yet), it tries again, ever more seldom up to every ten seconds.
         """
         failures = 0
         while True:
@@ -131,9 +137,10 @@ class SqlOutbox:
             try:
                 while await self.relay():
                     pass
-            except Unavailable as error:
+            except (Invalid, SQLAlchemyError, Unavailable) as error:
                 if not failures:
-                    _log.warning("the outbox is held up", reason=str(error))
+                    reason = type(error).__name__ if isinstance(error, SQLAlchemyError) else str(error)
+                    _log.warning("the outbox is held up", reason=reason)
                 failures += 1
                 pause = min(LONGEST_PAUSE_SECONDS, 0.25 * 2 ** min(failures, 10))
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))

@@ -1,6 +1,7 @@
 """One turn of the outbox: rows are read, brought to Valkey, and deleted."""
 
 import asyncio
+import contextlib
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -137,8 +138,9 @@ class Relay:
 
     async def _queue(self, name: str, parcels: Sequence[_Parcel]) -> None:
         if name not in self._listed:
-            await QUEUES.at().add(self._valkey, name)
-            self._listed.add(name)
+            with contextlib.suppress(ErrorReply):  # the list only lets the queue be seen; its jobs may go all the same
+                await QUEUES.at().add(self._valkey, name)
+                self._listed.add(name)
         keys = [key for parcel in parcels for key in parcel.keys]
         arguments = [argument for parcel in parcels for argument in parcel.arguments]
         try:
@@ -149,8 +151,12 @@ class Relay:
         except ErrorReply as error:
             if not str(error).startswith("WRONGTYPE"):  # out of memory, no permission: may pass
                 raise Unavailable(f"the queue {name or 'hot'} takes no jobs of the outbox: {error}") from error
-            reason = f"a key of the queue {name or 'hot'} holds something else: {error}"
-            self._failed.update((parcel.row.number, reason) for parcel in parcels)
+            if len(parcels) == 1:
+                reason = f"a key of the queue {name or 'hot'} holds something else: {error}"
+                self._failed[parcels[0].row.number] = reason
+            else:  # those before the wrong key were queued, and have marks; each alone tells which one it is
+                for parcel in parcels:
+                    await self._queue(name, [parcel])
         else:
             self._sent.update((parcel.row.number, parcel.mark) for parcel in parcels)
 

@@ -6,11 +6,10 @@
 -- ARGV[2]    int    open_ms   how long the state of a job that does not end is kept
 -- ARGV[3..]  bytes  jobs      for each job its record, when it is due (0: at once), its name (empty: it has no state),
 --                             when it was queued
--- Returns  how many were new
+-- Returns  how many were new; WRONGTYPE at the first whose list or state is something else: those before it are queued
 -- Cost     O(jobs log delayed)            Repeat: safe; the marks tell
 local delayed, sent_ms, open_ms = KEYS[1], ARGV[1], ARGV[2]
 
-redis.call('ZCARD', delayed)
 local new = 0
 for place = 2, #KEYS, 3 do
   local first = 3 + (place - 2) / 3 * 4
@@ -18,6 +17,7 @@ for place = 2, #KEYS, 3 do
   local record, due, name, queued_at = ARGV[first], ARGV[first + 1], ARGV[first + 2], ARGV[first + 3]
   if redis.call('EXISTS', mark) == 0 then
     local later = tonumber(due) > 0
+    if later then redis.call('ZCARD', delayed) else redis.call('LLEN', list) end  -- before the state says that it is there
     if name ~= '' then
       redis.call('HSET', state, 'name', name, 'status', later and 'delayed' or 'queued', 'queued_at', queued_at)
       redis.call('PEXPIRE', state, open_ms)
@@ -27,7 +27,7 @@ for place = 2, #KEYS, 3 do
     else
       redis.call('RPUSH', list, record)
     end
-    redis.call('SET', mark, '1', 'PX', sent_ms)  -- last: a list of a wrong type leaves no mark behind
+    redis.call('SET', mark, '1', 'PX', sent_ms)
     new = new + 1
   end
 end
