@@ -108,10 +108,10 @@ async def test_a_late_change_of_very_many_is_exact(valkey: Valkey) -> None:
 async def test_a_row_that_another_program_named_badly_is_told_as_such(valkey: Valkey) -> None:
     await ROWS.add(valkey, [("utm_source=a", "visits", 1)], day=DAY)
     await valkey.sadd(ROWS.rows_key.at(DAY).name(valkey.layout), "two\nlines")
-    with pytest.raises(Corrupt, match="utms.*two"):
+    with pytest.raises(Corrupt, match=r"utms.*two"):
         await ROWS.read(valkey, DAY)
     await ROWS.begin_rotation(valkey, DAY, "rot_1")
-    with pytest.raises(Corrupt, match="utms.*two"):
+    with pytest.raises(Corrupt, match=r"utms.*two"):
         await ROWS.read_aside(valkey, DAY, "rot_1")
 
 
