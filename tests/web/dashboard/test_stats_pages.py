@@ -34,6 +34,11 @@ async def test_pages_of_people_views_campaigns_and_runs(page, store):
     async with page.expect_download() as waiting:
         await page.get_by_role("button", name="Save the heat map as an image").click()
     assert (await waiting.value).suggested_filename.startswith("retention-cohorts-")
+    async with page.expect_download() as waiting:
+        await page.get_by_role("button", name="Save the lines as an image").click()
+    assert (await waiting.value).suggested_filename.startswith("retention-rates-")
+    legend = "getElement(document.querySelectorAll('.ks-chart')[1].id.slice(1)).chart.getOption().legend[0].show"
+    assert await page.evaluate(legend) is True  # the image has one of its own, and gives it back
 
     await page.goto("/stats/journey_sessions")
     await expect(page.get_by_label("Values", exact=True)).to_contain_text("Sleep")

@@ -20,14 +20,14 @@ from keystead.web.dashboard.stats_shown import broken_up
 _SAVE: Final = """
   const chart = getElement({id}).chart;
   const dark = document.documentElement.dataset.theme === "dark";
-  const top = chart.getOption().grid[0].top;
+  const {{grid: [grid], legend: [legend]}} = chart.getOption();
   chart.setOption({{title: {{show: true, text: {title}, left: "center", top: 12,
       textStyle: {{fontSize: 15, color: dark ? "#e6ebf1" : "#1a2330"}}}},
-    legend: {{show: {legend}}}, grid: {{top: {top}}}}});
+    legend: {{show: {legend}, top: 40}}, grid: {{top: {top}}}}});
   const link = document.createElement("a");
   link.href = chart.getDataURL({{type: "png", pixelRatio: 2, backgroundColor: dark ? "#151c24" : "#ffffff"}});
   link.download = {file};
-  chart.setOption({{title: {{show: false}}, legend: {{show: false}}, grid: {{top: top}}}});
+  chart.setOption({{title: {{show: false}}, legend: {{show: legend.show, top: legend.top}}, grid: {{top: grid.top}}}});
   link.click();
 """
 _NAMES_A_LINE: Final = 5

@@ -12,7 +12,7 @@ FRAME_PIXELS: Final = 92
 SHADES: Final = ("#d9e7ea", "#a9d3cf", "#6fbcb3", "#34a091", "#0f7f74", "#075e57")
 _DARK_WORDS: Final = "#10302d"
 _LIGHT_WORDS: Final = "#f2fbf9"
-_LIGHT_FROM: Final = 0.5
+_LIGHT_FROM: Final = 0.65
 
 _TOOLTIP: Final = """(point) => {
   const [column, row, rate, retained, size, late] = point.data.value;
@@ -72,12 +72,13 @@ def heatmap_options(grid: CohortGrid) -> dict[str, Any]:
     rows = [f"{label}  ({size:,})" for label, size in zip(grid.labels, grid.sizes, strict=True)]
     return {
         "animation": False, "aria": {"enabled": True},
-        "grid": {"left": 8, "right": 12, "top": 30, "bottom": 46, "containLabel": True},
+        "grid": {"left": 8, "right": 12, "top": 10, "bottom": 46, "containLabel": True},
         "tooltip": {**stats_chart.tooltip(), "trigger": "item", ":formatter": _TOOLTIP % joined},
         "legend": {"show": False},
         "xAxis": {
             "type": "category", "position": "top", "data": [period_said(period) for period in grid.periods],
-            "axisLine": {"show": False}, "axisTick": {"show": False}, "axisLabel": {"color": QUIET, "fontSize": 12},
+            "axisLine": {"show": False}, "axisTick": {"show": False},
+            "axisLabel": {"color": QUIET, "fontSize": 12, "interval": 0, "width": 54, "overflow": "break"},
         },
         "yAxis": {
             "type": "category", "data": rows, "axisLine": {"show": False}, "axisTick": {"show": False},

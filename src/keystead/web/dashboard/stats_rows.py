@@ -46,7 +46,7 @@ async def show_rows(running: Running, sampler: Sampler, watch: StatsWatch, one: 
                 says = ui.html("", sanitize=False, tag="h2")
                 csv = csv_address(one, (chosen, chosen + 1))
                 ui.html(f'<a class="ks-btn" href="{escape(csv)}" download>CSV</a>', sanitize=False)
-            table = ui.html("", sanitize=False).classes("ks-wide").props("tabindex=0")
+            table = ui.html("", sanitize=False).classes("ks-wide").props('tabindex=0 role=region aria-label="Table"')
     drawn: DayRows | None = None
 
     def look() -> None:

@@ -62,7 +62,8 @@ async def show_views(
         with ui.element("section").classes("ks-card").props('aria-label="Values"'):
             with ui.element("div").classes("ks-card-head"):
                 ui.html(f"Every {escape(one.dimension)}", sanitize=True, tag="h2")
-            table = ui.html("", sanitize=False).classes("ks-wide").props("tabindex=0")
+            table = ui.html("", sanitize=False).classes("ks-wide").props("tabindex=0 role=region")
+            table.props["aria-label"] = f"Table of every {one.dimension}"
     drawn: ViewsChart | None = None
 
     def draw() -> None:
