@@ -138,6 +138,18 @@ async def test_a_day_in_the_future_is_refused_and_nothing_is_written(server: Val
     assert await server.dbsize() == 0
 
 
+async def test_a_stored_cohort_is_emptied_for_every_period(server: Valkey) -> None:
+    for number in range(40):
+        await RETENTION.join(server, f"m{number}", day=100)
+        await RETENTION.active(server, f"m{number}", joined_day=100, day=100 + number)
+    assert await RETENTION.begin_rotation(server, 100, "r") == "r"
+    await RETENTION.empty_aside(server, 100, "another")
+    assert sum(map(sum, (await RETENTION.sizes(server, 100)).values())) == 40 * 5
+    await RETENTION.empty_aside(server, 100, "r")
+    assert sum(map(sum, (await RETENTION.sizes(server, 100)).values())) == 0
+    assert await RETENTION.end_rotation(server, 100, "r")
+
+
 SHORT = Cohorts(MEMBERS, "stats:short", periods=(0, 1, 3), window_days=4, zone=ZONE, personal=True, purpose="a test")
 
 

@@ -36,6 +36,20 @@ async def test_members_count_once_a_day(server: Valkey) -> None:
     assert await MONTHLY.size(server, 635) == 1
 
 
+async def test_a_stored_day_is_emptied_step_by_step(server: Valkey) -> None:
+    await ACTIVE.add(server, *(f"u{number}" for number in range(3000)), day=DAY)
+    await ACTIVE.empty_aside(server, DAY, "r")
+    assert await ACTIVE.size(server, DAY) == 3000  # nothing is under way
+    assert await ACTIVE.begin_rotation(server, DAY, "r") == "r"
+    await ACTIVE.empty_aside(server, DAY, "another")
+    await ACTIVE.empty_aside(server, DAY - 1, "r")
+    assert await ACTIVE.size(server, DAY) == 3000
+    for _ in range(2):
+        await ACTIVE.empty_aside(server, DAY, "r")
+        assert await ACTIVE.size(server, DAY) == 0
+    assert await ACTIVE.end_rotation(server, DAY, "r") and await ACTIVE.earliest(server) == DAY + 1
+
+
 async def test_numbers_by_day_accept_a_backdated_day(server: Valkey) -> None:
     assert await NEW.increment(server, at=NOON) == 1
     assert await NEW.increment(server, 3, at=NOON) == 4

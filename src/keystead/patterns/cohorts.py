@@ -24,7 +24,14 @@ from keystead.keys.keyspace import Facts
 from keystead.patterns.by_day import ByDay, Known, name_of
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.rotation import LATE_SCRIPTS, LateCounts, RotationState, text_or_none
+from keystead.patterns.rotation import (
+    EMPTIES,
+    LATE_SCRIPTS,
+    LateCounts,
+    RotationState,
+    empty_aside,
+    text_or_none,
+)
 from keystead.telemetry import counts
 
 JOIN: Final = Script("keystead.patterns", "scripts/cohorts/join.lua")
@@ -73,7 +80,7 @@ class Cohorts(ByDay):
         )
         self.aside_key = SetKey(
             keyspace, f"{each}:{{unix_date}}:rotating", str, member="who joined that day",
-            **split(told(facts, "put aside while it is rotated", scripts=_ROTATES)),
+            **split(told(facts, "put aside while it is rotated", scripts=(*_ROTATES, *EMPTIES))),
         )
         self.earliest_key = IntegerKey(
             keyspace, f"{each}:earliest",
@@ -81,7 +88,7 @@ class Cohorts(ByDay):
         )
         self.state_key = RecordKey(
             keyspace, f"{prefix}:rotation", RotationState,
-            **told(facts, "how far it was rotated", scripts=(*scripts, *LATE_SCRIPTS), personal=False),
+            **told(facts, "how far it was rotated", scripts=(*scripts, *LATE_SCRIPTS, *EMPTIES), personal=False),
         )
         self.late_key = MapKey(
             keyspace, f"{prefix}:late", int, fields=("{unix_date}",),
@@ -197,6 +204,14 @@ class Cohorts(ByDay):
         aside = [self.aside_key.at(*which, day) for which in self._which()]
         keys = [self.state_key.at(), *self._earliest, *aside]
         return END(on, keys=keys, args=[int(day), rotation_id, len(self._earliest)], decode=bool)
+
+    def empty_aside(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[None]:
+        """Forget the members of a cohort that was put aside and is stored, step by step, over a connection.
+
+        For before ``end_rotation``, which would free a large set at once and make other calls wait. A repeat is safe.
+        """
+        aside = [self.aside_key.at(*which, day) for which in self._which()]
+        return empty_aside(on, self.state_key.at(), aside, day, rotation_id)
 
     def _which(self) -> list[tuple[str, str]]:
         return [(f"{period}day", retained) for period in self.periods for retained in _RETAINED]

@@ -21,7 +21,15 @@ from keystead.keys.keyspace import Facts
 from keystead.patterns.by_day import LATE as LATE
 from keystead.patterns.by_day import ByDay, name_of
 from keystead.patterns.facts import PatternFacts, told
-from keystead.patterns.rotation import LATE_SCRIPTS, SCRIPTS, LateCounts, Rotation, RotationState
+from keystead.patterns.rotation import (
+    EMPTIES,
+    LATE_SCRIPTS,
+    SCRIPTS,
+    LateCounts,
+    Rotation,
+    RotationState,
+    empty_aside,
+)
 
 ADD = Script("keystead.patterns", "scripts/daysets/add.lua")
 INCREMENT = Script("keystead.patterns", "scripts/daysets/increment.lua")
@@ -36,6 +44,7 @@ class _ByDay(ByDay):
     """
 
     _scripts: ClassVar[tuple[str, ...]]
+    _empties: ClassVar[tuple[str, ...]] = ()
     _count: ClassVar[str]
 
     def __init__(
@@ -52,7 +61,7 @@ class _ByDay(ByDay):
         )
         self.state_key = RecordKey(
             keyspace, f"{prefix}:rotation", RotationState,
-            **told(facts, "how far it was rotated", scripts=(*scripts, *LATE_SCRIPTS), personal=False),
+            **told(facts, "how far it was rotated", scripts=(*scripts, *LATE_SCRIPTS, *self._empties), personal=False),
         )
         self.late_key = MapKey(
             keyspace, f"{prefix}:late", int, fields=(f"{{{variable}}}",),
@@ -64,7 +73,7 @@ class _ByDay(ByDay):
         )
         day = f"{prefix}:{{{variable}}}"
         self.day_key = self._declare(keyspace, day, told(facts, scripts=scripts))
-        aside = told(facts, "put aside while it is rotated", scripts=scripts)
+        aside = told(facts, "put aside while it is rotated", scripts=(*scripts, *self._empties))
         self.aside_key = self._declare(keyspace, f"{day}:rotating", aside)
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
         self._late = LateCounts(self.late_key.at(), self.late_aside_key.at(), self.state_key.at(), int)
@@ -139,6 +148,7 @@ class DaySet(_ByDay):
     """The members of each day, each once: who was active, say."""
 
     _scripts = ("daysets/add.lua",)
+    _empties = EMPTIES
     _count = "SCARD"
 
     def _declare(self, keyspace: Keyspace, pattern: str, facts: Facts) -> SetKey[str]:
@@ -156,6 +166,13 @@ class DaySet(_ByDay):
             raise DeclarationError(f"{self.prefix}: there is no member to add")
         chosen = self.chosen_day(at, day, today)
         return ADD(on, keys=self._keys(chosen), args=[chosen, *members], decode=int)
+
+    def empty_aside(self, on: ScriptRunner, day: int, rotation_id: str) -> Awaitable[None]:
+        """Forget the members of a day that was put aside and is stored, step by step, over a connection.
+
+        For before ``end_rotation``, which would free a large set at once and make other calls wait. A repeat is safe.
+        """
+        return empty_aside(on, self.state_key.at(), [self.aside_key.at(day)], day, rotation_id)
 
     def size(self, on: Executor, day: int) -> Awaitable[int]:
         """How many members the day has, whether or not its rotation is under way."""

@@ -16,6 +16,7 @@ from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Executor, IntegerRef, KeyReference, MapRef, RecordRef, Reply
+from keystead.keys.executor import Argument
 
 F = TypeVar("F")
 
@@ -23,8 +24,11 @@ BEGIN = Script("keystead.patterns", "scripts/daily/begin_rotation.lua")
 END = Script("keystead.patterns", "scripts/daily/end_rotation.lua")
 BEGIN_LATE = Script("keystead.patterns", "scripts/rotation/begin_late.lua")
 END_LATE = Script("keystead.patterns", "scripts/rotation/end_late.lua")
+EMPTY_ASIDE = Script("keystead.patterns", "scripts/rotation/empty_aside.lua")
 SCRIPTS = ("daily/begin_rotation.lua", "daily/end_rotation.lua")
 LATE_SCRIPTS = ("rotation/begin_late.lua", "rotation/end_late.lua")
+EMPTIES = ("rotation/empty_aside.lua",)
+_EMPTIED = 300
 
 
 class RotationState(msgspec.Struct, frozen=True):
@@ -58,6 +62,22 @@ class Rotation:
 
     def state(self, on: Executor) -> Awaitable[RotationState | None]:
         return self._state.get(on)
+
+
+async def empty_aside(
+    on: ScriptRunner, state: RecordRef[RotationState], aside: Sequence[KeyReference], day: int, rotation_id: str
+) -> None:
+    """Forget the members of sets that were put aside and are stored, a few hundred in each step.
+
+    To free a million at once, even in the background, makes every other call wait for the memory they share.
+    """
+    for reference in aside:
+        cursor = "0"
+        while True:
+            arguments: list[Argument] = [int(day), rotation_id, cursor, _EMPTIED]
+            cursor = await EMPTY_ASIDE(on, keys=[state, reference], args=arguments, decode=lambda reply: reply.decode())
+            if cursor == "0":
+                break
 
 
 class LateCounts(Generic[F]):

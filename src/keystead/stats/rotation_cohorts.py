@@ -22,6 +22,10 @@ class CohortsRotation(DayRotation):
         self._size = max(sum(each) for each in sizes.values())
         return partial(self._add, day=day, sizes=sizes, late=0)
 
+    async def _store(self, day: int, rotation_id: str) -> None:
+        await super()._store(day, rotation_id)
+        await self._cohorts.empty_aside(self._ground.valkey, day, rotation_id)
+
     async def _late(self) -> bool:
         """Who joined a cohort after it was rotated is counted apart, in the row of every period."""
         cohorts, valkey = self._cohorts, self._ground.valkey

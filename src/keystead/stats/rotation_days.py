@@ -115,7 +115,10 @@ class DayRotation(ABC):
         raise Corrupt(f"{self._days.name}: its earliest day cannot be put aside; see its keys earliest and rotation")
 
     async def _store(self, day: int, rotation_id: str) -> None:
-        """Read the day that was put aside and add it to the table, once."""
+        """Read the day that was put aside and add it to the table, once.
+
+        When this ends, the day is in the table whoever put it there, and what lies aside is of no use any more.
+        """
         add = await self._read(day)
         async with self._ground.database.transaction() as sql:
             if await self._new(sql, day, rotation_id, [""]):

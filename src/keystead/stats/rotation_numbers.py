@@ -21,6 +21,11 @@ class NumbersRotation(DayRotation):
         self._size = await self._numbers.read(self._ground.valkey, day)
         return partial(self._add, day=day, total=self._size, late=0)
 
+    async def _store(self, day: int, rotation_id: str) -> None:
+        await super()._store(day, rotation_id)
+        if isinstance(self._numbers, DaySet):
+            await self._numbers.empty_aside(self._ground.valkey, day, rotation_id)
+
     async def _late(self) -> bool:
         """A number may still be added to. Nobody knows whether a late member was in its set: it is counted apart."""
         numbers, valkey = self._numbers, self._ground.valkey
