@@ -30,5 +30,5 @@ def test_numbers_are():
 
 
 def test_card_escapes_what_was_counted():
-    number, line, parts = card_texts(Card("a", "shop", "", 17, "17", "<b>", (1, 2, 14), 1, (("<i>", "17"),)))
-    assert number == "17 <small>&lt;b&gt;</small>" and "<svg" in line and "&lt;i&gt;" in parts
+    number, says, line, parts = card_texts(Card("a", "shop", "<p>", 17, "17", "<b>", (1, 2, 14), 1, (("<i>", "17"),)))
+    assert number == "17 <small>&lt;b&gt;</small>" and says == "&lt;p&gt;" and "<svg" in line and "&lt;i&gt;" in parts

@@ -63,6 +63,18 @@ async def test_family_that_was_quiet_on_these_days_is_not_called_new(running):
     assert look.silent == ("sms_send",) and not look.cards and not look.is_bare
 
 
+async def test_foreign_key_under_one_name_hides_no_other(running):
+    now = running.clock.now()
+    await SENDS.incr(running.valkey, "queued", at=now)
+    await NEW_USERS.increment(running.valkey, at=now)
+    await running.valkey.delete(f"stats:sms_send:daily:{SENDS.day_of(now)}")
+    await running.valkey.set(f"stats:sms_send:daily:{SENDS.day_of(now)}", "of another program")
+    look = await reader(running)(None)
+    [broken] = look.cards
+    assert broken.name == "sms_send" and broken.number == "cannot be read" and "WRONGTYPE" in broken.purpose
+    assert [tile.name for tile in look.tiles] == ["daily_new_users"]
+
+
 def test_retention_shows_the_rate_in_the_middle():
     card = cohorts_card(BACK, grid())
     assert (card.number, card.unit, card.total) == ("25.0 %", "after 7 days", 50)

@@ -33,11 +33,11 @@ def _listed(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def card_texts(card: Card) -> tuple[str, str, str]:
-    """The number, the line and the biggest parts of a card, as HTML."""
+def card_texts(card: Card) -> tuple[str, str, str, str]:
+    """The number, the words, the line and the biggest parts of a card, as HTML."""
     parts = "".join(f"<li><span>{escape(name)}</span><b>{escape(said)}</b></li>" for name, said in card.parts)
-    return (f"{escape(card.number)} <small>{escape(card.unit)}</small>", sparkline(card.days, card.live),
-            f"<ul>{parts}</ul>")
+    return (f"{escape(card.number)} <small>{escape(card.unit)}</small>", escape(card.purpose),
+            sparkline(card.days, card.live), f"<ul>{parts}</ul>")
 
 
 class StatsTiles:
@@ -73,7 +73,7 @@ class StatsCards:
     def __init__(self, shown: StatsRange) -> None:
         self._shown = shown
         self._ground = ui.element("div").classes("ks-groups")
-        self._cards: dict[str, tuple[ui.html, ui.html, ui.html]] = {}
+        self._cards: dict[str, tuple[ui.html, ...]] = {}
 
     def show(self, cards: Sequence[Card]) -> None:
         if [card.name for card in cards] != list(self._cards):
@@ -94,11 +94,11 @@ class StatsCards:
                 for card in cards:
                     self._cards[card.name] = self._made(card)
 
-    def _made(self, card: Card) -> tuple[ui.html, ui.html, ui.html]:
+    def _made(self, card: Card) -> tuple[ui.html, ...]:
         with ui.element("a").classes("ks-family") as made:
             made.props["href"] = stats_address(card.name, self._shown)
             with ui.element("span").classes("top"):
                 ui.html(broken_up(card.name), sanitize=False, tag="span").classes("mono")
                 number = ui.html("", sanitize=False, tag="b")
-            ui.html(escape(card.purpose), sanitize=True, tag="span").classes("says")
-            return number, ui.html("", sanitize=False).classes("line"), ui.html("", sanitize=False)
+            says = ui.html("", sanitize=False, tag="span").classes("says")
+            return number, says, ui.html("", sanitize=False).classes("line"), ui.html("", sanitize=False)

@@ -1,12 +1,14 @@
 """The statistics at a glance, read for all who look at the same days."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import KeysteadError, Unavailable
 from keystead.patterns import Cohorts, DailyFamily, DayNumber, DaySet, DimensionViews, RowsByDay
 from keystead.stats import Charted, Charts, Series
 from keystead.stats.charts_calendar import today_of, zone_name
@@ -89,18 +91,25 @@ class StatsReader:
 
     async def __call__(self, before: StatsLook | None) -> StatsLook:
         every = list(self._charts.catalogue)
-        earliest = await asyncio.gather(*(_waited(one.earliest(self._valkey)) for one in every))
-        counted = [one for one, first in zip(every, earliest, strict=True) if first is not None]
-        found = await asyncio.gather(*(self._read(one) for one in counted))
+        found = await asyncio.gather(*(self._try(one) for one in every))
         tiles = [*await self._totals(), *(one for one in found if isinstance(one, Tile))]
         cards = [one for one in found if isinstance(one, Card)]
         some = sorted((card for card in cards if card.total), key=lambda card: (card.room, card.name))
-        names = {one.name for one in counted}
+        pairs = list(zip(every, found, strict=True))
         return StatsLook(
             tuple(tiles), tuple(some), tuple(sorted(card.name for card in cards if not card.total)),
-            tuple(sorted(one.name for one in every if one.name not in names)),
-            tuple(sorted({zone_name(one) for one in counted})),
+            tuple(sorted(one.name for one, shown in pairs if shown is None)),
+            tuple(sorted({zone_name(one) for one, shown in pairs if shown is not None})),
         )
+
+    async def _try(self, one: Charted) -> Card | Tile | None:
+        """None for what never counted anything. Trouble with one thing does not hide the others."""
+        try:
+            return None if await one.earliest(self._valkey) is None else await self._read(one)
+        except Unavailable:
+            raise
+        except (KeysteadError, ErrorReply) as error:
+            return Card(one.name, room_of(one), str(error), 1, "cannot be read", "", (), 0, ())
 
     async def _read(self, one: Charted) -> Card | Tile:
         if isinstance(one, DailyFamily):
@@ -139,10 +148,6 @@ class StatsReader:
         catalogue = self._charts.catalogue.totals
         return [Tile(name, catalogue[name].purpose, counted.total, counted.month)
                 for name, counted in (await self._charts.totals()).items() if counted.total]
-
-
-async def _waited(answer: Awaitable[int | None]) -> int | None:
-    return await answer
 
 
 def _biggest(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, str], ...]:
