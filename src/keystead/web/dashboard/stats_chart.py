@@ -72,8 +72,9 @@ def drawn(series: Series, lines: Lines, *, stacked: bool) -> list[dict[str, Any]
         else:
             one |= {"type": "line", "showSymbol": len(days) == 1, "lineStyle": {"width": 1.8, "color": shades[name]},
                     "data": list(days)}
-            if stacked:
-                one |= {"stack": "all", "areaStyle": {"color": shades[name], "opacity": 0.55}}
+            if stacked:  # where days are this narrow, a line around an area would hide the area
+                one |= {"stack": "all", "lineStyle": {"width": 0},
+                        "areaStyle": {"color": shades[name], "opacity": 0.85}}
         made.append(one)
     made.append({"name": STILL, "id": STILL, "type": "bar" if bars else "line", "data": [], "silent": True,
                  **({"stack": "all"} if bars else {}), "markArea": live_ground(series)})
