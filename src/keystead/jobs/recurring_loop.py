@@ -121,8 +121,9 @@ class RecurringLoop:
             self._has_served = True
             self._check_at = self.clock.now() + CHECK_SECONDS
         if self.standing is not before:
-            _log.info("recurring jobs", queue=repr(self.jobs.queue), standing=self.standing.name.lower(),
-                      version=self.jobs.version)
+            tell = _log.debug if self.standing is Standing.SERVES else _log.info
+            tell("recurring jobs", queue=self.jobs.queue.name or "hot", standing=self.standing.name.lower(),
+                 version=self.jobs.version)
 
     async def _try_update(self) -> bytes:
         on, keys = self._valkey, self._keys

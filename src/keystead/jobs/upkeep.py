@@ -82,7 +82,7 @@ class Upkeep:
                 adopted = await station.queue.work.adopt(
                     self._valkey, now=self._clock.now(), given_up=station.queue.given_up
                 )
-                if adopted.workers:
+                if adopted.items or adopted.dead:  # one that left in peace held nothing
                     _log.warning("took over from dead workers", workers=adopted.workers, jobs=adopted.items,
                                  given_up=adopted.dead)
                 await station.settle_given_up()
