@@ -42,7 +42,7 @@ chaos-files: $(STAMP)  ## save 20,000 files while writers, sweepers and the serv
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos
 
-docs: $(STAMP)  ## write the generated pages anew: docs/keys.md, docs/settings.md, docs/cli.md
+docs: $(STAMP)  ## write the generated pages anew: keys, families, settings, commands
 	$(BIN)/python -m keystead.cli.docs
 
 clean:  ## remove what was installed and built

@@ -44,3 +44,10 @@ def test_settings_page_has_choices_and_environment_names():
 
 def test_keys_page_is_the_inventory():
     assert "`api_ip:{ip}`" in docs.keys_page()
+
+
+def test_page_of_families_tells_every_event_and_what_must_hold():
+    page = docs.families_page()
+    assert "## `sms_events`" in page and "**failed** (message status)" in page
+    assert "found + unknown = attempted" in page and "`ps:stats:sms_events:daily`" in page
+    assert "by day as its caller says" in page and "1 month later" in page and "`stats:sms_send:send_job`" in page

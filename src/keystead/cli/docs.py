@@ -132,8 +132,45 @@ def _paragraphs(function: Callable[..., object]) -> str:
     return inspect.cleandoc(function.__doc__ or "")
 
 
+def families_page() -> str:
+    """Everything that the rooms count, with its events, table and times."""
+    from keystead.app import App
+    from keystead.settings import Settings
+    from keystead.stats.listing import listing
+
+    catalogue = App(Settings()).catalogue()
+    lines = [
+        _GENERATED,
+        "# What is counted",
+        "",
+        "Each is declared in the `stats.py` of its room; [statistics](stats.md) says what is done with them. An event",
+        "in bold is broken down by what stands behind it.",
+    ]
+    for one in listing(catalogue):
+        events = (f"**{event}** ({one.breakdowns[event]})" if event in one.breakdowns else event
+                  for event in one.events)
+        channel = getattr(catalogue.find(one.name), "channel", None)
+        unit = "month" if one.monthly else "day"
+        whose = "as its caller says" if one.zone == "canonical" else f"in {one.zone}"
+        facts = [
+            ("kind", f"{one.kind}, by {unit} {whose}"), ("counts", ", ".join(events)),
+            ("periods", ", ".join(f"{period} days" for period in one.periods)), ("by", one.dimension),
+            ("table", f"`{one.table}`" if one.table else "none: days expire"),
+            ("leaves", f"{one.held_days} {unit}{'s' if one.held_days > 1 else ''} later, at {one.rotates_at}"),
+            ("channel", f"`{channel}`" if channel else ""), ("must hold", "; ".join(one.identities)),
+        ]
+        lines += ["", f"## `{one.name}`", "", f"{one.purpose[:1].upper()}{one.purpose[1:]}.", ""]
+        lines += [f"- {name}: {fact}" for name, fact in facts if fact]
+    lines += ["", "## Totals", "", "Counted for ever, and by month: "
+              + ", ".join(f"`{name}`" for name in sorted(catalogue.totals)) + ".", "", "## Runs of jobs", "",
+              "What the last run of a job did lies in a hash: "
+              + ", ".join(f"`stats:{name}`" for name in sorted(catalogue.runs)) + "."]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": commands_page,
+    "families.md": families_page,
     "keys.md": keys_page,
     "settings.md": settings_page,
 }
