@@ -22,6 +22,7 @@ TESTED_IN = {
     "messaging/push/keys.py": "messaging/push/test_stats.py",
     "messaging/sms/keys.py": "messaging/sms/test_stats.py",
     "messaging/touches/keys.py": "messaging/touches/test_stats.py",
+    "messaging/webhooks.py": "messaging/sms/test_stats.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",
 }

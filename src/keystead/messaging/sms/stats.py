@@ -6,6 +6,7 @@ from keystead.dates import LOS_ANGELES
 from keystead.jobs import RunFacts
 from keystead.keys import RecordKey
 from keystead.messaging.sms.keys import SMS
+from keystead.messaging.webhooks import WEBHOOK_EVENTS, WEBHOOK_IDENTITIES, WEBHOOK_KEPT_SECONDS
 from keystead.patterns import DailyFamily
 
 _COUNTED: Final = ("messaging.sms",)
@@ -61,16 +62,8 @@ EVENTS = DailyFamily(
 
 WEBHOOKS = DailyFamily(
     SMS, "sms_webhooks",
-    counts=(
-        "received", "verified", "accepted", "unprocessable", "signature_missing", "signature_invalid",
-        "body_read_error", "body_max_size_exceeded", "body_parse_error",
-    ),
-    held_days=2, zone=LOS_ANGELES, kept_seconds=604800,
-    identities=(
-        "accepted + unprocessable = verified",
-        "verified + signature_missing + signature_invalid + body_read_error + body_max_size_exceeded + body_parse_error"
-        " = received",
-    ),
+    counts=WEBHOOK_EVENTS, identities=WEBHOOK_IDENTITIES, held_days=2, zone=LOS_ANGELES,
+    kept_seconds=WEBHOOK_KEPT_SECONDS,
     purpose="calls of the text provider", writers=_COUNTED, readers=_SHOWN,
 )
 
