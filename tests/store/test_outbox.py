@@ -13,7 +13,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Invalid, NotFound, Unavailable
-from keystead.jobs import HIGH_RESOURCE_COST, JobBook, Jobs, job
+from keystead.jobs import HIGH_RESOURCE_COST, JobBook, JobRef, Jobs, job
 from keystead.jobs.keys import JOBS, QUEUES, Queue
 from keystead.keys import Channel, Keyspace, Registry
 from keystead.settings import ValkeySettings
@@ -121,6 +121,18 @@ async def test_a_queued_job_is_the_record_that_the_client_would_have_queued(
     ours, theirs = [msgspec.to_builtins(record) for record in await Queue().work.queue.range(valkey)]
     assert ours["uid"] == uid
     assert {**ours, "uid": "", "queued_at": 0} == {**theirs, "uid": "", "queued_at": 0}
+
+
+async def test_a_job_that_was_put_down_earlier_is_queued_as_it_was_written(database: Database, valkey: Valkey) -> None:
+    book = JobBook()
+    book.add(plain)
+    outbox = SqlOutbox(database, valkey, book)
+    refs = [JobRef("runners.plain", {"since": "renamed"}), JobRef("runners.gone", {"queue": "q", "at": 1, "sql": 2})]
+    async with database.transaction() as sql:
+        for ref in refs:
+            await outbox.enqueue_ref(sql, ref)
+    await outbox.relay()
+    assert [JobRef(record.name, record.kwargs) for record in await Queue().work.queue.range(valkey)] == refs
 
 
 async def test_dying_anywhere_queues_each_job_once(database: Database, valkey: Valkey) -> None:

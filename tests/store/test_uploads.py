@@ -337,6 +337,19 @@ async def test_a_job_that_left_the_book_still_ends_the_upload(door: Door) -> Non
     assert [name for name, _ in await door.jobs()] == ["test.gone"]
 
 
+async def test_jobs_that_take_other_arguments_by_now_hold_up_no_upload(door: Door) -> None:
+    """The arguments were checked when the upload began; a later version may have changed what the job takes."""
+    done, over = await door.start(5), await door.start(5)
+    async with door.place.database.transaction() as sql:
+        changed = {"success_job_kwargs": '{"at":1,"queue":"q"}', "failure_job_kwargs": '{"since":"renamed"}'}
+        await sql.execute(update(UPLOADS).values(changed))
+    assert await door.put(done, 1, b"abcde")
+    door.place.clock.advance(3600)
+    assert await door.uploads.expire() == 1
+    assert await door.jobs() == [("test.process", {"at": 1, "queue": "q"}), ("test.give_up", {"since": "renamed"})]
+    assert over.uid
+
+
 def test_a_mismatch_is_a_conflict_and_a_missing_part_is_not_found() -> None:
     assert problem_of(PartMismatch("x")).status == 409
     assert problem_of(PartMissing("x")).status == 404

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound, Unavailable
-from keystead.jobs import LOW_RESOURCE_COST, Job, JobBook, encode_record
+from keystead.jobs import LOW_RESOURCE_COST, Job, JobBook, JobRef, encode_record
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobOptions
 from keystead.jobs.records import new_uid
@@ -91,9 +91,22 @@ class SqlOutbox:
         if job is not None:
             job.check(kwargs)
         name = job.name if job is not None else str(work)
+        return await self._enqueue(sql, name, job, kwargs, self._queue if queue is None else queue, at)
+
+    async def enqueue_ref(self, sql: AsyncConnection, ref: JobRef) -> str:
+        """``enqueue`` for a job that was put down earlier and checked then; its arguments may have any name.
+
+        If it takes other ones by now, it is queued all the same and fails at its worker, where that is seen. Here it
+        would hold up the change that it follows, for ever.
+        """
+        return await self._enqueue(sql, ref.name, self._book.get(ref.name), ref.kwargs, self._queue, 0.0)
+
+    async def _enqueue(
+        self, sql: AsyncConnection, name: str, job: Job[..., Any] | None, kwargs: dict[str, Any], queue: str, at: float
+    ) -> str:
         if not math.isfinite(at):
             raise Invalid(f"job {name}: it runs at some unix time, or at once with 0; got {at}")
-        place, uid, now = Queue(self._queue if queue is None else queue), new_uid(), self._clock.now()
+        place, uid, now = Queue(queue), new_uid(), self._clock.now()
         place.delayed.name(Layout.TAGGED)  # a name that cannot be a queue's fails here, in front of whoever wrote it
         category = None if job is None or job.category == LOW_RESOURCE_COST else job.category.id
         raw = encode_record(name, kwargs, now, uid=uid, options=_options(job, uid))

@@ -18,7 +18,7 @@ from keystead.edge import Forbidden, Tickets
 from keystead.engine import Valkey
 from keystead.errors import Conflict, Corrupt, NotFound
 from keystead.ids import new_uid
-from keystead.jobs import JobBook, Progress
+from keystead.jobs import JobBook, JobRef, Progress
 from keystead.store.database import Database
 from keystead.store.files_kept import ContentMismatch, Files, Promised, SavedFile
 from keystead.store.files_tables import FILES, PARTS, UPLOADS
@@ -232,7 +232,8 @@ class Uploads:
         if await sql.scalar(missing) is not None:
             return None
         await sql.execute(update(UPLOADS).where(UPLOADS.c.id == upload.id).values(completed_at=self._clock.now()))
-        await self._outbox.enqueue(sql, upload.success_job_name, **msgspec.json.decode(upload.success_job_kwargs))
+        success = JobRef(upload.success_job_name, msgspec.json.decode(upload.success_job_kwargs))
+        await self._outbox.enqueue_ref(sql, success)
         return upload
 
     async def _expire_some(self) -> int:
@@ -243,8 +244,8 @@ class Uploads:
             found = (await sql.execute(over.limit(EXPIRED_AT_ONCE).with_for_update(skip_locked=True))).all()
             for upload in found:
                 await sql.execute(update(UPLOADS).where(UPLOADS.c.id == upload.id).values(failed_at=now))
-                arguments = msgspec.json.decode(upload.failure_job_kwargs)
-                await self._outbox.enqueue(sql, upload.failure_job_name, **arguments)
+                failure = JobRef(upload.failure_job_name, msgspec.json.decode(upload.failure_job_kwargs))
+                await self._outbox.enqueue_ref(sql, failure)
         for upload in found:
             counts.add("file_uploads_expired", purpose=upload.purpose)
             _log.info("an upload was given up", upload=upload.uid, purpose=upload.purpose)
