@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.store.files import open_files
+from keystead.store.files_directory import LEFT_SECONDS
 
 from .test_files import listed, pieces, whole
 
@@ -54,6 +56,17 @@ async def test_deleting_removes_what_killed_writes_left(tmp_path: Path) -> None:
         await files.delete("a/one")
         assert not left_behind.exists()
         assert await listed(files) == []
+
+
+async def test_opening_removes_what_nobody_can_be_writing_any_more(tmp_path: Path) -> None:
+    """A draft whose entry on the list was lost too; walks over the objects do not see drafts."""
+    url, drafts = (tmp_path / "objects").as_uri(), tmp_path / "objects" / ".partial"
+    async with open_files(url):
+        for name, age in (("old", LEFT_SECONDS + 60), ("new", 3600)):
+            (drafts / name).write_bytes(b"x")
+            os.utime(drafts / name, (time.time() - age,) * 2)
+    async with open_files(url):
+        assert [draft.name for draft in drafts.iterdir()] == ["new"]
 
 
 async def test_folders_vanish_with_their_last_object_while_others_write(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest_asyncio
 
 from keystead.jobs import JobBook, RecurringList
+from keystead.store.files import new_key
 from keystead.store.jobs import DISCARD_UPLOAD, EXPIRE_UPLOADS, LIST_STRAYS, SWEEP_FILES, recurring, register
 from keystead.store.uploads import DELETE_FILES
 
@@ -34,7 +35,7 @@ async def test_the_jobs_of_the_book_do_what_their_names_say(door: Door) -> None:
     await run(book, DELETE_FILES, **deletions[0])
     assert await run(book, SWEEP_FILES) == {"purged": 1, "kept": 0, "failed": 0}
     assert await place.rows() == await listed(place.objects) == []
-    await place.objects.write("stray", pieces(b"x"))
+    await place.objects.write(new_key("stray"), pieces(b"x"))
     assert await run(book, LIST_STRAYS) == 1
     place.clock.advance(3600)
     assert await run(book, EXPIRE_UPLOADS) == 1

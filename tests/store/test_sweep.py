@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
+import time
 
 import pytest
 
 from keystead.errors import GatewayError, Unavailable
+from keystead.store.files import new_key
 from keystead.store.files_kept import Promised
 from keystead.store.keys import FILES_PURGATORY, FILES_SWEEP
 from keystead.store.models import PurgeEntry
-from keystead.store.sweep import Sweep
+from keystead.store.sweep import FEW_STRAYS, Sweep, SweepReport
 from keystead.telemetry import counts
 
 from .file_place import DAY, Place
@@ -124,6 +126,16 @@ async def test_an_object_that_came_back_after_its_purge_is_found_a_week_later(pl
     assert await place.check() == []
 
 
+async def test_the_second_look_ends_when_the_time_of_the_run_is_over(place: Place) -> None:
+    await orphan(place, "a/late")
+    await place.sweep.run()
+    place.clock.advance(8 * DAY)
+    report = SweepReport()
+    await place.sweep._look_again(report, ends_at=time.monotonic())
+    assert report.looked_again == 0 and await place.forbidden() == 1
+    assert (await place.sweep.run()).looked_again == 1
+
+
 async def test_the_second_look_waits_for_a_store_that_is_away(place: Place) -> None:
     await orphan(place, "a/late")
     await place.sweep.run()
@@ -136,14 +148,26 @@ async def test_the_second_look_waits_for_a_store_that_is_away(place: Place) -> N
 
 async def test_objects_that_a_lost_list_forgot_are_found_by_a_walk(place: Place) -> None:
     saved = [await place.save() for _ in range(3)]
-    for number in range(4):
-        await orphan(place, f"b/{number}")
+    for _ in range(4):
+        await orphan(place, new_key("b"))
+    await place.objects.write("b/their-photo.png", pieces(b"not ours"))
     await place.valkey.flushall()
     assert await place.sweep.list_strays() == 4
     assert await place.sweep.list_strays() == 0
     assert (await place.sweep.run()).purged == 0, "one that is being saved gets its time"
     await place.sweep_everything()
-    assert await place.check() == sorted(file.key for file in saved)
+    assert await listed(place.objects) == sorted(["b/their-photo.png", *(file.key for file in saved)])
+
+
+async def test_a_walk_over_the_files_of_another_database_lists_none(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    await place.save()
+    for _ in range(FEW_STRAYS + 1):
+        await place.objects.write(new_key("b"), pieces(b"of another installation"))
+    with caplog.at_level(logging.ERROR, logger="keystead.store"):
+        assert await place.sweep.list_strays() == 0
+    assert "is this their database" in caplog.text and await place.listed() == []
 
 
 async def test_a_file_that_is_being_saved_survives_the_walk(place: Place) -> None:

@@ -6,6 +6,7 @@ S3, or stand in the URL (``s3://ID:SECRET@BUCKET``).
 """
 
 import re
+import secrets
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -21,6 +22,8 @@ DEFAULT_CONTENT_TYPE: Final = "application/octet-stream"
 
 # A segment may not begin with a dot, so no key names its parent, a hidden file, or the room for unfinished writes.
 _KEY = re.compile(r"[A-Za-z0-9_=~-][A-Za-z0-9._=~-]{0,199}(?:/[A-Za-z0-9_=~-][A-Za-z0-9._=~-]{0,199})*")
+# What ``new_key`` gives: anything else in the same place belongs to somebody else.
+_GIVEN = re.compile(r".+/[A-Za-z0-9_-]{22}")
 
 
 class ObjectFiles(Protocol):
@@ -86,6 +89,16 @@ def checked_key(key: str) -> str:
             f"with a dot or is longer than 200, {MOST_KEY_CHARACTERS} in all"
         )
     return key
+
+
+def new_key(under: str) -> str:
+    """A key below ``under`` that no object ever had; ``Invalid`` if that cannot begin one."""
+    return checked_key(f"{under}/{secrets.token_urlsafe(16)}")
+
+
+def may_be_given(key: str) -> bool:
+    """Whether the key looks like one of ``new_key``."""
+    return _GIVEN.fullmatch(key) is not None
 
 
 def refuse_unknown(query: dict[str, str], *known: str) -> None:

@@ -1,7 +1,8 @@
 """Object files in a directory: one file per object, at the path that its key names.
 
 A write goes to a file of its own under ``.partial`` and is renamed when it is whole and on the disk, so a reader sees
-all of an object or nothing. What a killed process left there goes when the object is deleted.
+all of an object or nothing. What a killed process left there goes when the object is deleted, and when the directory is
+opened after nobody can be writing it any more.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import contextlib
 import errno
 import os
 import secrets
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -21,6 +23,8 @@ from keystead.store.files import CHUNK_BYTES, DEFAULT_CONTENT_TYPE, ObjectFiles,
 
 PARTIAL: Final = ".partial"
 WALK_ITEMS: Final = 1000  # names that are read in one step of another thread
+# Nobody saves for more than a day.
+LEFT_SECONDS: Final = 2 * 86_400
 # A directory that another delete found empty may vanish between making it and renaming into it.
 RENAME_TRIES: Final = 20
 
@@ -136,7 +140,12 @@ def _digest(key: str) -> str:
 
 
 def _prepare(path: Path) -> Path:
-    (path / PARTIAL).mkdir(parents=True, exist_ok=True, mode=0o700)
+    drafts = path / PARTIAL
+    drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for draft in drafts.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime > LEFT_SECONDS:
+                draft.unlink()
     return path.resolve()
 
 

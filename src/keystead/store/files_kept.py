@@ -1,6 +1,5 @@
 """Saved files: an object, and the row that says it is there. README says why no crash leaves one without the other."""
 
-import secrets
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Conflict, GatewayError, Invalid, NotFound, Unavailable
 from keystead.ids import new_uid
 from keystead.store.database import Database
-from keystead.store.files import DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key
+from keystead.store.files import DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key, new_key
 from keystead.store.files_tables import FILES
 from keystead.store.models import PurgeEntry
 from keystead.store.purgatory import FILE_PREFIX, Purge, Verdict, is_forbidden, put_on, spelled, strike_off
@@ -104,7 +103,7 @@ class Files:
         ``ContentMismatch`` if they are fewer or others, ``FileLost`` if it took so long that it was purged.
         ``ReplyLost`` from the database: it may or may not be saved; what was not saved is purged.
         """
-        key = checked_key(f"{under}/{secrets.token_urlsafe(16)}")
+        key = new_key(under)
         entry = PurgeEntry(bucket=self._objects.bucket, key=key)
         coming = _Coming(chunks, promised, self._clock, lambda: self._announce(entry))
         await self._announce(entry)

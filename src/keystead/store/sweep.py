@@ -14,7 +14,7 @@ from keystead.errors import GatewayError, KeysteadError, Refused, Unavailable
 from keystead.keys import Undecodable
 from keystead.patterns import LockHeld
 from keystead.store.database import Database
-from keystead.store.files import ObjectFiles
+from keystead.store.files import ObjectFiles, may_be_given
 from keystead.store.files_tables import FILES, PURGES
 from keystead.store.keys import FILES_PURGATORY, FILES_SWEEP
 from keystead.store.models import PurgeEntry
@@ -34,6 +34,8 @@ FORBIDDEN_SECONDS: Final = 7 * 86_400.0
 SECOND_LOOK_ITEMS: Final = 100
 STRAY_ITEMS: Final = 500
 STRAY_SECONDS: Final = 600.0
+MOST_STRAYS: Final = 10_000  # of one walk, since they are held in memory
+FEW_STRAYS: Final = 10
 
 _log = logger("store")
 
@@ -81,7 +83,7 @@ class Sweep:
         while not self._stopping() and time.monotonic() < ends_at:
             entries = await take_due(self._valkey, now=self._clock.now(), most=STEP_ITEMS)
             if not entries:
-                await self._look_again(report)
+                await self._look_again(report, ends_at)
                 break
             for raw_entry in entries:
                 await self._settle(raw_entry, report)
@@ -90,28 +92,41 @@ class Sweep:
     async def list_strays(self) -> int:
         """Walk over all objects and list those that have no row, to be swept in ten minutes; says how many.
 
-        For what no order of steps can cover: a list that was lost with its server. It can do no harm, since a listed
-        object whose row comes after all is kept. Costs a walk, and a query for each five hundred objects.
+        For what no order of steps can cover: a list that was lost with its server. A listed object whose row comes
+        after all is kept, and one whose name ``Files`` would not give is somebody else's. Where more objects are
+        without a row than with one, these are not the files of this database (it is a new one, or the address is that
+        of another installation): nothing is listed, and an error is logged. Costs a walk, and a query for each five
+        hundred objects.
         """
-        found, some = 0, list[str]()
+        strays, known, some = list[str](), 0, list[str]()
         async for key in self._objects.keys():
+            if not may_be_given(key):
+                continue
             some.append(key)
             if len(some) == STRAY_ITEMS:
-                found += await self._list_without_row(some)
-                some = []
-        found += await self._list_without_row(some)
+                without = await self._without_row(some)
+                strays, known, some = strays + without, known + len(some) - len(without), []
+                if len(strays) >= MOST_STRAYS:
+                    break
+        without = await self._without_row(some)
+        strays, known = strays + without, known + len(some) - len(without)
+        if len(strays) > max(known, FEW_STRAYS):
+            _log.error("most objects have no row here, so none of them is purged; is this their database?",
+                       without_row=len(strays), with_row=known)
+            return 0
+        found = 0
+        for first in range(0, len(strays), STRAY_ITEMS):
+            entries = [PurgeEntry(bucket=self._objects.bucket, key=key) for key in strays[first : first + STRAY_ITEMS]]
+            found += await put_on_new(self._valkey, entries, self._clock.now() + STRAY_SECONDS)
         if found:
             counts.add("files_stray", found)
             _log.warning("objects without a row were found and listed", objects=found)
         return found
 
-    async def _list_without_row(self, keys: list[str]) -> int:
+    async def _without_row(self, keys: list[str]) -> list[str]:
         async with self._database.reading() as sql:
             known = set((await sql.scalars(select(FILES.c.key).where(FILES.c.key.in_(keys)))).all())
-        strays = [PurgeEntry(bucket=self._objects.bucket, key=key) for key in keys if key not in known]
-        if not strays:
-            return 0
-        return await put_on_new(self._valkey, strays, self._clock.now() + STRAY_SECONDS)
+        return [key for key in keys if key not in known]
 
     async def _settle(self, raw_entry: bytes, report: SweepReport) -> None:
         shown = raw_entry.decode(errors="backslashreplace")
@@ -144,7 +159,7 @@ class Sweep:
         else:
             _log.warning("a file could not be purged yet", **facts)
 
-    async def _look_again(self, report: SweepReport) -> None:
+    async def _look_again(self, report: SweepReport, ends_at: float) -> None:
         """Delete the objects of keys that were forbidden a week ago once more, then forget these keys.
 
         A process that stood still for longer than its announcement lasts, and died right after it made its object
@@ -152,7 +167,7 @@ class Sweep:
         """
         before = self._clock.now() - FORBIDDEN_SECONDS
         choosing = select(PURGES.c.key).where(PURGES.c.purged_at < before).order_by(PURGES.c.purged_at)
-        while not self._stopping():
+        while not self._stopping() and time.monotonic() < ends_at:
             async with self._database.reading() as sql:
                 keys = (await sql.scalars(choosing.limit(SECOND_LOOK_ITEMS))).all()
             if not keys:
