@@ -1,6 +1,7 @@
 """PostgreSQL: connections that break, locks that cross."""
 
 import asyncio
+import socket
 import traceback
 from collections.abc import AsyncIterator
 
@@ -11,6 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from keystead.errors import ReplyLost, Unavailable
 from keystead.store import Database
+from keystead.store.address import parse_address
+from keystead.store.postgresql import SILENCE
 
 from ..databases import PostgreSQL
 from .items import ITEMS, change, items, make_tables, put
@@ -110,6 +113,33 @@ async def test_connections_that_broke_while_idle_are_not_handed_out(database: Da
         await other.execute(text("SELECT 1"))
     await end_others(database)
     await asyncio.gather(*(items(database) for _ in range(5)))
+
+
+async def test_a_machine_that_is_gone_without_a_word_is_noticed_by_the_system(postgresql: PostgreSQL) -> None:
+    """Over TCP, to which the server of the tests does not listen itself."""
+    seen: list[asyncio.StreamWriter] = []
+    place = parse_address(postgresql.url("postgres")).shown.rpartition(" at ")[2]
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while raw := await reader.read(65536):
+            writer.write(raw)
+        writer.close()
+
+    async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there = await asyncio.open_unix_connection(f"{place}/.s.PGSQL.5432")
+        seen.append(writer)
+        await asyncio.gather(copy(reader, there), copy(there_reader, writer))
+
+    async with await asyncio.start_server(passed_on, "127.0.0.1") as server:
+        url = f"postgresql://postgres@127.0.0.1:{server.sockets[0].getsockname()[1]}/postgres?sslmode=disable"
+        async with Database.open(url) as database, database.reading() as sql:
+            raw = await sql.get_raw_connection()
+            wire = raw.driver_connection._transport.get_extra_info("socket")  # type: ignore[union-attr]
+            assert wire.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            for name in SILENCE:
+                if hasattr(socket, name):
+                    assert wire.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) == SILENCE[name]
+    assert seen
 
 
 async def test_a_deadlock_undoes_one_and_says_that_it_may_be_tried_again(database: Database) -> None:

@@ -1,5 +1,7 @@
 """PostgreSQL as we use it: asyncpg, read committed for writing, one snapshot for reading."""
 
+import socket
+from asyncio.trsock import TransportSocket
 from typing import Final, cast
 
 import asyncpg
@@ -12,6 +14,8 @@ CONNECTIONS: Final = 10
 MORE_CONNECTIONS: Final = 10
 CONNECT_SECONDS: Final = 10
 STATEMENT_SECONDS: Final = 300
+# A server whose machine is gone without a word is given up after half a minute, however long a statement may take.
+SILENCE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
 
 
 def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
@@ -23,6 +27,7 @@ def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
             server_settings={"application_name": "keystead"},
         )
         try:
+            notice_silence(connection._transport.get_extra_info("socket"))
             # Not among the settings above: a pooler in between refuses those that it does not know.
             await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
         except BaseException:
@@ -43,3 +48,13 @@ def engines(dsn: str, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
 
     reading = writing.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return writing, reading
+
+
+def notice_silence(wire: TransportSocket) -> None:
+    """Let the system ask the other side for signs of life. The driver alone would wait for the whole time-out."""
+    if wire.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in SILENCE.items():
+        if hasattr(socket, name):
+            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
