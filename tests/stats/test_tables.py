@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from sqlalchemy import inspect, text
 
-from keystead.errors import Invalid, NotFound
+from keystead.errors import DeclarationError, Invalid, NotFound
 from keystead.keys import Keyspace
 from keystead.patterns import DailyFamily
 from keystead.stats.tables import FamilyTables, label
@@ -133,3 +133,12 @@ def test_what_has_no_table_says_so() -> None:
 def test_days_and_months_are_labelled() -> None:
     assert label(19331) == "2022-12-05"
     assert label(635, monthly=True) == "2022-12"
+
+
+@pytest.mark.parametrize(("counts", "breakdowns", "says"), [
+    (("id",), {}, "column id twice"), (("Found", "found"), {}, "twice"), ((), {"x" * 60: "status"}, "too long"),
+    (("ü" * 40,), {}, "too long"),
+])
+def test_names_that_a_database_would_mix_up_are_refused(counts, breakdowns, says) -> None:
+    with pytest.raises(DeclarationError, match=says):
+        FamilyTables(counted.catalogue(family(counts, breakdowns)))

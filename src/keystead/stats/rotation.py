@@ -6,14 +6,14 @@ from datetime import time as TimeOfDay
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.patterns import Cohorts, DailyFamily, DimensionViews, RowsByDay
+from keystead.patterns import Cohorts, DailyFamily, DimensionViews, MonthlyCounter, RowsByDay
 from keystead.stats.applied import Applied
 from keystead.stats.catalogue import Catalogue, Charted
 from keystead.stats.rotation_cohorts import CohortsRotation
 from keystead.stats.rotation_counts import CountsRotation, Gauge
 from keystead.stats.rotation_days import DayRotation, Ground, last_due
 from keystead.stats.rotation_numbers import NumbersRotation
-from keystead.stats.rotation_report import Rotated, RotationReport
+from keystead.stats.rotation_report import TROUBLE, Rotated, RotationReport
 from keystead.stats.rotation_rows import RowsRotation
 from keystead.stats.rotation_views import ViewsRotation
 from keystead.stats.tables import FamilyTables
@@ -72,8 +72,7 @@ class Rotation:
     async def _rotate(self, name: str) -> Rotated:
         counter = self._catalogue.monthly.get(name.removesuffix(MONTHLY)) if name.endswith(MONTHLY) else None
         if counter is not None:
-            month = counter.month_of(self._clock.now())
-            return Rotated(name, days=int(await counter.drop_before(self._ground.valkey, month)), settled=True)
+            return await self._drop_months(name, counter)
         one = self._catalogue.find(name)
         if one.table is None:
             return await self._end_days(one) if isinstance(one, DailyFamily) else Rotated(name)
@@ -97,12 +96,24 @@ class Rotation:
         monthly = not isinstance(one, DailyFamily) and one.monthly
         return last_due(self._clock.now(), one.home, at, one.held_days, monthly=monthly)
 
+    async def _drop_months(self, name: str, counter: MonthlyCounter) -> Rotated:
+        done, month = Rotated(name), counter.month_of(self._clock.now())
+        try:
+            done.days = int(await counter.drop_before(self._ground.valkey, month))
+            done.settled = True
+        except TROUBLE as error:
+            done.note(error)
+        return done
+
     async def _end_days(self, family: DailyFamily) -> Rotated:
         """Days of a family without a table expire by themselves once they are due."""
         done, valkey = Rotated(family.name), self._ground.valkey
         if family.kept_seconds is None:
             return done
         due = self._last_due(family)
-        while not self._stopping() and (day := await family.earliest(valkey)) is not None and day <= due:
-            done.days += await family.end_day(valkey, day)
+        try:
+            while not self._stopping() and (day := await family.earliest(valkey)) is not None and day <= due:
+                done.days += await family.end_day(valkey, day)
+        except TROUBLE as error:
+            done.note(error)
         return done

@@ -5,14 +5,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 import msgspec
-from sqlalchemy import Table, select, update
+from sqlalchemy import Table, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead import dates
 from keystead.dates import UnixDate
-from keystead.errors import Corrupt, KeysteadError
+from keystead.errors import Corrupt
 from keystead.patterns import DailyFamily, LateCount
 from keystead.stats.rotation_days import LATE_STEP, DayRotation, Ground
+from keystead.stats.tables import is_count
 
 Gauge = Callable[[float], Awaitable[int | None]]
 Breakdowns = Mapping[str, Mapping[str, int]]
@@ -43,7 +44,11 @@ class CountsRotation(DayRotation):
         return partial(self._add, day=day, counts=found.counts, breakdowns=found.breakdowns, gauges=gauges)
 
     def _has_place(self, event: str) -> bool:
-        return event in self._family.events or (event in self._table.c and not self._family.columns)
+        """Whether the table has room for an event, though it may be declared no more."""
+        family = self._family
+        if event in family.events:
+            return True
+        return event.count(":") == len(family.columns) - 1 if family.columns else is_count(self._table, event)
 
     async def _gauge(self, name: str, day: int) -> int | None:
         read = self._gauges.get(name)
@@ -51,8 +56,10 @@ class CountsRotation(DayRotation):
             return None
         try:
             return await read(dates.day_starts_at(UnixDate(day + 1), self._family.home))
-        except KeysteadError as error:
-            self.done.problems.append(f"{self.label(day)}: {name} could not be read: {error}")
+        except Exception as error:  # it was written by whoever handed it over; the counts must not wait for it
+            said = str(error).splitlines()
+            reason = said[0] if said else type(error).__name__
+            self.done.problems.append(f"{self.label(day)}: {name} could not be read: {reason}")
             return None
 
     async def _late(self) -> bool:
@@ -101,7 +108,8 @@ class CountsRotation(DayRotation):
             await database.add_many(sql, table, rows, keys=("retrieved_for", *family.columns), add=("total",))
             return
         row = database.insert(table).values({**head, **counts, **gauges})
-        sums = {event: table.c[event] + row.excluded[event] for event in counts}
+        # A column that was a gauge before it was an event may hold nothing.
+        sums = {event: func.coalesce(table.c[event], 0) + row.excluded[event] for event in counts}
         kept = {name: row.excluded[name] for name in gauges}
         await sql.execute(row.on_conflict_do_update(index_elements=["retrieved_for"], set_={**sums, **kept}))
         # The row is ours until the transaction ends, so that nobody changes a breakdown between reading and writing.

@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from datetime import datetime, time, tzinfo
 from typing import Final, Protocol
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead import dates
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.engine.failures import ErrorReply
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import Corrupt
 from keystead.ids import new_uid
 from keystead.patterns import RotationState
 from keystead.stats.applied import Applied
-from keystead.stats.rotation_report import Rotated
+from keystead.stats.rotation_report import TROUBLE, Rotated
 from keystead.stats.tables import FamilyTables, label
 from keystead.store import Database
 
 LATE_STEP: Final = 1000
+_SKEW_SECONDS = 5.0
 _MOST_TRIES = 100  # of a day that others take away from under us
 
 
@@ -61,13 +60,13 @@ class ByDays(Protocol):
 def last_due(now: float, zone: tzinfo, rotates_at: time, held_days: int, *, monthly: bool = False) -> int:
     """The newest day (or month) that may leave: it is ``held_days`` back, and ``rotates_at`` has passed today.
 
-    Older days may leave at any time.
+    Older days may leave at any time. Whoever called us at that time may have a clock a little ahead of ours.
     """
-    local = datetime.fromtimestamp(now, zone)
+    local, ahead = (datetime.fromtimestamp(each, zone) for each in (now, now + _SKEW_SECONDS))
+    waits = local.time() < rotates_at and ahead.time() < rotates_at
     if monthly:
-        waits = local.day == 1 and local.time() < rotates_at
-        return dates.date_to_unix_month(local.date()) - held_days - waits
-    return dates.date_to_unix_date(local.date()) - held_days - (local.time() < rotates_at)
+        return dates.date_to_unix_month(local.date()) - held_days - (local.day == 1 and waits)
+    return dates.date_to_unix_date(local.date()) - held_days - waits
 
 
 class DayRotation(ABC):
@@ -92,9 +91,8 @@ class DayRotation(ABC):
                     self.done.days += 1
             where = "late: "
             self.done.settled = not self._ground.stopping() and await self._late()
-        except (Corrupt, ErrorReply, SQLAlchemyError, ValueError) as error:
-            said = str(error).splitlines()
-            self.done.problems.append(f"{where}{said[0] if said else type(error).__name__}; nothing of it was removed")
+        except TROUBLE as error:
+            self.done.note(error, where)
         return self.done
 
     async def _next(self) -> tuple[int, str] | None:

@@ -2,6 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from keystead.engine.failures import ErrorReply
+from keystead.errors import KeysteadError, Unavailable
+
+# What may come of one thing that is counted, and must not stop the others: what lies there, or what SQL says to it.
+TROUBLE: Final = (KeysteadError, ErrorReply, SQLAlchemyError, ValueError, ArithmeticError)
 
 
 @dataclass(slots=True)
@@ -17,6 +26,13 @@ class Rotated:
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
     settled: bool = False
+
+    def note(self, error: Exception, where: str = "") -> None:
+        """Make trouble a problem of this one thing. What is out of reach is raised: it would be so for the others."""
+        if isinstance(error, Unavailable):
+            raise error
+        said = str(error).splitlines()
+        self.problems.append(f"{where}{said[0] if said else type(error).__name__}; nothing of it was removed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from keystead.store import Database
 _NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 # Whoever makes tables in a PostgreSQL database holds this lock; any number will do that no other program takes.
 _LOCK: Final = 0x6B737461
+_LONGEST_NAME: Final = 63  # PostgreSQL cuts off the rest without a word, and would not find the column again
 
 
 def label(day: int, *, monthly: bool = False) -> str:
@@ -60,6 +61,12 @@ def label(day: int, *, monthly: bool = False) -> str:
     if monthly:
         return f"{dates.unix_month_to_date(UnixMonth(day)):%Y-%m}"
     return dates.unix_date_to_date(UnixDate(day)).isoformat()
+
+
+def is_count(table: Table, name: str) -> bool:
+    """Whether a table has a column for counts of this name, be it of something that is declared no more."""
+    column = table.c.get(name)
+    return column is not None and isinstance(column.type, BigInteger) and not column.primary_key
 
 
 class FamilyTables:
@@ -84,9 +91,11 @@ class FamilyTables:
         if name in self._metadata.tables:
             raise DeclarationError(f"{one.name}: the table {name} belongs to something else; a table has one owner")
         key, columns = _shape(one)
-        twice = {column.name for column in columns if sum(column.name == other.name for other in columns) > 1}
-        if twice:
+        names = ["id", *(column.name for column in columns)]
+        if twice := {each for each in names if sum(each.lower() == other.lower() for other in names) > 1}:
             raise DeclarationError(f"{one.name}: the table {name} would have the column {min(twice)} twice")
+        if long := [each for each in (name, *names) if len(each.encode()) > _LONGEST_NAME]:
+            raise DeclarationError(f"{one.name}: {long[0]} is too long for a table or a column; {_LONGEST_NAME} bytes")
         head = [Column("id", _NUMBER, Identity(), primary_key=True)]
         self._tables[one.name] = Table(
             name, self._metadata, *head, *columns, UniqueConstraint(*key), sqlite_autoincrement=True
