@@ -8,6 +8,7 @@ from keystead.stats import Catalogue, Rotation
 from keystead.stats.jobs import ROTATE, recurring, register
 from keystead.stats.keys import ROTATION_RUN
 from keystead.store import Database
+from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
 from tests.stats.test_catalogue import ORDERS
 
@@ -33,3 +34,16 @@ async def test_a_run_rotates_and_leaves_what_it_did(valkey: Valkey, database: Da
     assert run is not None and (run.days, run.stop_reason) == (3, "list_exhausted")
     assert run.started_at is not None and run.finished_at is not None and run.finished_at >= run.started_at
     assert await ORDERS.earliest(valkey) == 19331
+
+
+async def test_what_a_run_could_not_do_is_told_in_the_log(valkey: Valkey, database: Database, caplog) -> None:
+    clock, book = MovableClock(now=NOON), JobBook()
+    register(book, Rotation(valkey, database, Catalogue.of(ORDERS), clock), valkey, clock)
+    await valkey.set(ORDERS.earliest_key.at().name(valkey.layout), "soon")
+    before = counts.value("stats_rotation_problems")
+    found = book.get(ROTATE)
+    assert found is not None
+    assert await found.function() == {"days": 0, "late": 0, "problems": 1}
+    told = [record.getMessage() for record in caplog.records if record.name == "keystead.stats"]
+    assert len(told) == 1 and f"{ORDERS.name}: " in told[0] and "earliest" in told[0]
+    assert counts.value("stats_rotation_problems") - before == 1

@@ -9,9 +9,15 @@ from keystead.jobs.batch_job_run import RunRecord
 from keystead.stats.catalogue import Catalogue
 from keystead.stats.keys import ROTATION_RUN
 from keystead.stats.rotation import Rotation
+from keystead.telemetry import counts, logger
 
 ROTATE: Final = "keystead.stats.rotate"
 LONGEST_SECONDS: Final = 6 * 3600.0
+MOST_TOLD: Final = 100  # of the problems of one run
+
+counts.describe("stats_rotation_problems", "what runs of the rotation could not do, or found to be wrong")
+
+_log = logger("stats")
 
 
 def register(book: JobBook, rotation: Rotation, valkey: Valkey, clock: Clock) -> None:
@@ -23,6 +29,12 @@ def register(book: JobBook, rotation: Rotation, valkey: Valkey, clock: Clock) ->
         await record.begun(valkey, started_at)
         report = await rotation.run()
         counted = {"days": report.days, "late": report.late, "problems": len(report.problems)}
+        for problem in report.problems[:MOST_TOLD]:
+            _log.warning("rotation has a problem", problem=problem)
+        if len(report.problems) > MOST_TOLD:
+            _log.warning("rotation has more problems", more=len(report.problems) - MOST_TOLD)
+        if report.problems:
+            counts.add("stats_rotation_problems", len(report.problems))
         reason = StopReason.SIGNAL if report.stopped else StopReason.LIST_EXHAUSTED
         finished_at = clock.now()
         await record.ended(valkey, BatchRun(reason, finished_at - started_at, counted), finished_at)
