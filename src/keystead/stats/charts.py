@@ -87,8 +87,8 @@ class Charts:
 
     async def historical(self, name: str) -> Series:
         """The 90 days before those of ``partial``, from what is kept."""
-        answer = await self.historical_answer(name)
         family, start, end = self._historical(name)
+        answer = await self._historical_answer(family, start, end)
         if not answer.settled:
             return await self._days.read(family, start, end)
         return from_flat(family, unpack(answer.raw), start, end)
@@ -99,7 +99,9 @@ class Charts:
 
     async def historical_answer(self, name: str) -> Answer:
         """The same, with how long it may be kept."""
-        family, start, end = self._historical(name)
+        return await self._historical_answer(*self._historical(name))
+
+    async def _historical_answer(self, family: DailyFamily, start: int, end: int) -> Answer:
         held = self._kept.held(family, start, end)
         if held is not None:
             return held

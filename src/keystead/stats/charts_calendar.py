@@ -32,8 +32,10 @@ def today_of(of: Charted, now: float) -> int:
 
 def last_of(of: Charted, now: float) -> int:
     """The newest day that something can have been counted on; a canonical day begins first at UTC+14."""
-    today = today_of(of, now)
-    return today if of.zone is not None else max(today, dates.unix_date(now + _FIRST_ZONE_SECONDS, _UTC))
+    today, at_the_first = today_of(of, now), now + _FIRST_ZONE_SECONDS
+    if of.zone is not None:
+        return today
+    return max(today, dates.unix_month(at_the_first, _UTC) if is_monthly(of) else dates.unix_date(at_the_first, _UTC))
 
 
 def to_midnight(home: ZoneInfo, now: float) -> float:

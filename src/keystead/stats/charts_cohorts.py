@@ -159,7 +159,8 @@ class CohortReader:
 
         for label, period, retained, unretained, came_late in rows:
             add(places[label], period, retained, unretained)
-            late[places[label]] = came_late  # the same in the row of every period
+            # The same in the row of every period, but for a period that was declared after the cohort was stored.
+            late[places[label]] = max(came_late, late.get(places[label], 0))
         for step in border.held.days:
             for day, sizes in (await step).items():
                 if cohorts.table is None or border.from_server(day, applied):

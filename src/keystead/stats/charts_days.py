@@ -117,7 +117,8 @@ class Gathered:
         plain = len(family.events) + 1
         broken = {event: msgspec.json.decode(text, type=dict[str, int])
                   for event, text in zip(family.breakdowns, row[plain:], strict=True) if text != "{}"}
-        self.add(at, dict(zip(family.events, row[1:plain], strict=True)), broken)
+        amounts = (amount or 0 for amount in row[1:plain])  # what was a gauge before it was an event may hold nothing
+        self.add(at, dict(zip(family.events, amounts, strict=True)), broken)
 
     def add_late(self, count: LateCount) -> None:
         broken = {} if count.breakdown is None else {count.event: {count.breakdown: count.amount}}
@@ -160,13 +161,28 @@ def flat(family: DailyFamily, series: Series, *, sparse: bool = True) -> dict[st
     return answer
 
 
+def is_flat(family: DailyFamily, answer: Any, start: int, end: int) -> bool:
+    """Whether it is what ``flat`` writes of these days, with every event and breakdown that is declared here."""
+    if not isinstance(answer, dict) or answer.get("labels") != day_labels(start, end):
+        return False
+    broken = [answer.get(f"{event}_breakdown") for event in family.breakdowns]
+    return all(_are_days(answer.get(event), end - start) for event in family.events) and all(
+        isinstance(values, dict) and all(_are_days(days, end - start) for days in values.values()) for values in broken
+    )
+
+
+def _are_days(days: Any, many: int) -> bool:
+    if isinstance(days, dict):  # by place
+        return {*days} <= {*map(str, range(many))} and all(type(n) is int for n in days.values())
+    return isinstance(days, list) and len(days) == many and all(type(n) is int for n in days)
+
+
 def from_flat(family: DailyFamily, answer: Mapping[str, Any], start: int, end: int) -> Series:
-    """What ``flat`` wrote; its days are settled. An answer of a program that declares fewer events has zeros."""
-    none = [0] * (end - start)
+    """What ``flat`` wrote; its days are settled."""
     breakdowns: dict[str, dict[str, list[int]]] = {}
     for event in family.breakdowns:
         values = breakdowns[event] = {}
-        for value, days in answer.get(f"{event}_breakdown", {}).items():
+        for value, days in answer[f"{event}_breakdown"].items():
             values[value] = [days.get(str(at), 0) for at in range(end - start)] if isinstance(days, dict) else days
-    counts = {event: answer.get(event, none) for event in family.events}
+    counts = {event: answer[event] for event in family.events}
     return Series(family.name, zone_name(family), start, end, answer["labels"], counts, breakdowns, end)
