@@ -23,6 +23,7 @@ from keystead.store.keys import SENT_AND_GONE_SECONDS, STORE, sent_mark
 from keystead.store.outbox_relay import MOST_BYTES
 from keystead.store.tables import OUTBOX
 from keystead.testing.proxy import FaultProxy
+from keystead.testing.server import LocalServer
 
 from .mortal import MortalDatabase, MortalValkey, fates
 
@@ -290,6 +291,25 @@ async def test_an_announcement_is_heard_if_its_transaction_was_committed(databas
             heard = [channel.decode((await anext(listener)).payload) for _ in range(2)]
     assert heard == ["first", "second"]
     assert await rows(database) == 0
+
+
+async def test_announcements_that_may_not_be_published_fail_and_stop_no_job(
+    database: Database, valkey: Valkey, valkey_server: LocalServer
+) -> None:
+    await valkey.execute_command("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels")
+    client = await connect(valkey_server.url.replace("unix://", "unix://mute:x@", 1))
+    try:
+        outbox = SqlOutbox(database, client)
+        async with database.transaction() as sql:
+            for word in ("first", "second"):
+                await outbox.announce(sql, NEWS_CHANNEL.at("morning"), word)
+            await outbox.enqueue(sql, plain, n=1)
+        assert [await outbox.relay(2), await outbox.relay(2)] == [2, 1]
+        assert await numbers(valkey) == [1]
+        assert ["does not let us publish" in failure.reason for failure in await outbox.failures()] == [True, True]
+    finally:
+        await client.aclose()
+        await valkey.execute_command("ACL", "DELUSER", "mute")
 
 
 async def test_a_commit_of_this_process_wakes_the_relay_at_once(

@@ -170,8 +170,12 @@ class Relay:
             try:
                 await self._valkey.run((verb, channel, row.raw), int)
             except ErrorReply as error:
-                raise Unavailable(f"an announcement of the outbox was not published: {error}") from error
-            self._sent[row.number] = None
+                if "permission" not in str(error):
+                    raise Unavailable(f"an announcement of the outbox was not published: {error}") from error
+                # That does not pass by itself. Kept waiting, such rows would fill each turn, and no job would leave.
+                self._failed[row.number] = f"the server does not let us publish there: {error}"
+            else:
+                self._sent[row.number] = None
 
     # -- afterwards -------------------------------------------------------------------------------------------------
 
