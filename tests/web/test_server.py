@@ -72,7 +72,7 @@ async def test_statistics_are_answered_to_whoever_has_the_scope(program, operato
 
 
 async def test_a_part_of_an_upload_needs_its_ticket_and_no_log_in(running, visitor):
-    async def done() -> None: ...
+    async def done(upload_uid: str) -> None: ...
 
     running.book.register("files.done", done)
     purpose = UploadPurpose("letters", 100, success="files.done", failure="files.done")
