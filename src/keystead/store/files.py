@@ -101,6 +101,18 @@ def may_be_given(key: str) -> bool:
     return _GIVEN.fullmatch(key) is not None
 
 
+async def in_pieces(chunks: AsyncIterable[bytes], piece_bytes: int) -> AsyncIterator[bytes]:
+    """The same bytes in pieces of one size, except the last; at most one piece and one chunk are held."""
+    waiting = bytearray()
+    async for chunk in chunks:
+        waiting += chunk
+        while len(waiting) >= piece_bytes:
+            yield bytes(waiting[:piece_bytes])
+            del waiting[:piece_bytes]
+    if waiting:
+        yield bytes(waiting)
+
+
 def refuse_unknown(query: dict[str, str], *known: str) -> None:
     """``Invalid`` for an option that this kind of address does not have."""
     unknown = sorted(set(query) - set(known))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
 from keystead.errors import Invalid, NotFound, Unavailable
-from keystead.store.files import CHUNK_BYTES, DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key
+from keystead.store.files import CHUNK_BYTES, DEFAULT_CONTENT_TYPE, ObjectFiles, checked_key, in_pieces
 
 PARTIAL: Final = ".partial"
 WALK_ITEMS: Final = 1000  # names that are read in one step of another thread
@@ -51,7 +51,7 @@ class DirectoryFiles:
             file = await _in_thread(lambda: _create(draft))
         try:
             size = 0
-            async for chunk in _gathered(chunks):
+            async for chunk in in_pieces(chunks, CHUNK_BYTES):
                 with _said():
                     await _in_thread(lambda some=chunk: _write_all(file, some))  # type: ignore[misc]
                 size += len(chunk)
@@ -223,18 +223,6 @@ def _walk(root: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(folder, name).relative_to(root).as_posix() for name in names)
-
-
-async def _gathered(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in pieces worth a step to another thread."""
-    waiting = bytearray()
-    async for chunk in chunks:
-        waiting += chunk
-        while len(waiting) >= CHUNK_BYTES:
-            yield bytes(waiting[:CHUNK_BYTES])
-            del waiting[:CHUNK_BYTES]
-    if waiting:
-        yield bytes(waiting)
 
 
 @contextlib.contextmanager

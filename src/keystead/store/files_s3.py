@@ -17,6 +17,7 @@ from keystead.store.files import (
     DEFAULT_CONTENT_TYPE,
     ObjectFiles,
     checked_key,
+    in_pieces,
     refuse_unknown,
 )
 
@@ -49,7 +50,7 @@ class S3Files:
         self, key: str, chunks: AsyncIterable[bytes], *, content_type: str = DEFAULT_CONTENT_TYPE
     ) -> int:
         place = self._place(key)
-        parts = _parts(chunks)
+        parts = in_pieces(chunks, PART_BYTES)
         first = await anext(parts, b"")
         if len(first) < PART_BYTES:
             with _said("write"):
@@ -177,18 +178,6 @@ def _yes(text: str) -> bool:
     if text.lower() not in ("", "0", "1", "no", "yes", "false", "true"):
         raise Invalid("path_style is yes or no")
     return text.lower() in ("1", "yes", "true")
-
-
-async def _parts(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """The same bytes in parts of one size, except the last; at most one part and one chunk are held."""
-    waiting = bytearray()
-    async for chunk in chunks:
-        waiting += chunk
-        while len(waiting) >= PART_BYTES:
-            yield bytes(waiting[:PART_BYTES])
-            del waiting[:PART_BYTES]
-    if waiting:
-        yield bytes(waiting)
 
 
 @contextlib.contextmanager
