@@ -21,6 +21,8 @@ MOST_VALUES: Final = 1000  # of one event in one series; the smallest are shown 
 MOST_LATE: Final = 1000
 _STEP_DAYS: Final = 366
 
+_FIELDS: Final = msgspec.json.Decoder(dict[str, int])
+
 Fields = Mapping[str, int]
 
 
@@ -115,7 +117,7 @@ class Gathered:
             self.add(at, {":".join(row[1:-1]): row[-1]}, {})
             return
         plain = len(family.events) + 1
-        broken = {event: msgspec.json.decode(text, type=dict[str, int])
+        broken = {event: _FIELDS.decode(text)
                   for event, text in zip(family.breakdowns, row[plain:], strict=True) if text != "{}"}
         amounts = (amount or 0 for amount in row[1:plain])  # what was a gauge before it was an event may hold nothing
         self.add(at, dict(zip(family.events, amounts, strict=True)), broken)
@@ -133,18 +135,26 @@ class Gathered:
 
     def _values(self, parts: Sequence[tuple[int, Fields]]) -> dict[str, list[int]]:
         """Lists by value, biggest first. What is too much is found before lists are made: there may be any number."""
+        found: set[str] = set().union(*(fields for _, fields in parts))
+        if len(found) > MOST_VALUES:
+            found = self._biggest(parts)
+        values = {value: [0] * (self.end - self.start) for value in found}
+        for at, fields in parts:
+            for value, amount in fields.items():
+                days = values.get(value)
+                if days is None:
+                    days = values[OTHER]
+                days[at] += amount
+        totals = {value: sum(days) for value, days in values.items()}
+        return {value: values[value] for value in sorted(totals, key=lambda value: (-totals[value], value))}
+
+    def _biggest(self, parts: Sequence[tuple[int, Fields]]) -> set[str]:
+        """As many values as are shown, one of them for the rest."""
         totals: Counter[str] = Counter()
         for _, fields in parts:
             totals.update(fields)
         biggest = sorted(totals, key=lambda value: (-totals[value], value))
-        shown = biggest[:MOST_VALUES]
-        if len(biggest) > MOST_VALUES and OTHER not in shown:
-            shown[-1] = OTHER
-        values = {value: [0] * (self.end - self.start) for value in shown}
-        for at, fields in parts:
-            for value, amount in fields.items():
-                values[value if value in values else OTHER][at] += amount
-        return values
+        return {*biggest[: MOST_VALUES - 1], OTHER}
 
 
 def flat(family: DailyFamily, series: Series, *, sparse: bool = True) -> dict[str, Any]:
