@@ -3,14 +3,18 @@
 from types import ModuleType
 
 import pytest
+from sqlalchemy import func, select
 
 from keystead.app import App
+from keystead.clock import SystemClock
+from keystead.engine import Valkey
 from keystead.errors import DeclarationError, NotFound
 from keystead.jobs import RunFacts
 from keystead.keys import Keyspace, RecordKey
 from keystead.patterns import DailyFamily, DaySet, LateCount, MonthlyCounter
 from keystead.settings import Settings
-from keystead.stats import Catalogue
+from keystead.stats import Catalogue, Charts, FamilyTables, Rotation
+from keystead.store import Database
 
 from .documented import documented
 
@@ -65,3 +69,27 @@ def test_the_rooms_declare_every_documented_family():
     assert len(catalogue.runs) == 20 and set(catalogue.totals) == {
         "users", "journeys", "instructors", "interactive_prompt_sessions", "journey_sessions",
     }
+
+
+async def test_what_is_declared_and_never_counted_costs_nothing(valkey: Valkey, database: Database) -> None:
+    """Neither a key nor a row, after a rotation of everything and after charts of everything."""
+    catalogue, clock = App(Settings()).catalogue(), SystemClock()
+    report = await Rotation(valkey, database, catalogue, clock).run()
+    assert (report.days, report.late, report.problems) == (0, 0, [])
+    async with Charts.open(valkey, database, catalogue, clock) as charts:
+        for name in catalogue.families:
+            assert not any(map(any, (await charts.recent(name, 7)).counts.values())), name
+    assert await valkey.dbsize() == 0
+    async with database.reading() as sql:
+        tables = FamilyTables(catalogue)
+        rows = [await sql.scalar(select(func.count()).select_from(tables.table(one.name)))
+                for one in catalogue if one.table is not None]
+    assert sum(rows) == 0 and len(rows) > 20
+
+
+def test_days_that_nobody_would_ever_take_away_are_refused_by_name() -> None:
+    forever = DailyFamily(Keyspace("other"), "forever", counts=("a",), held_days=1, zone="UTC", purpose="x")
+    with pytest.raises(DeclarationError, match="forever: say table= .* or kept_seconds="):
+        Catalogue.of(forever)
+    with pytest.raises(DeclarationError, match="crowd: say table="):
+        Catalogue.of(DaySet(Keyspace("other"), "stats:crowd", zone="UTC", purpose="x"))

@@ -25,7 +25,9 @@ _CHARTED = (DailyFamily, DaySet, DayNumber, Cohorts, DimensionViews, RowsByDay)
 
 
 class Catalogue:
-    """What is counted. Two declarations of one name, or of one table, are refused: their numbers would mix."""
+    """What is counted. Two declarations of one name, or of one table, are refused: their numbers would mix; and so is
+    one whose days would stay for ever.
+    """
 
     def __init__(self, declared: Iterable[object] = ()) -> None:
         self._charted: dict[str, Charted] = {}
@@ -34,6 +36,7 @@ class Catalogue:
         tables: dict[str, str] = {}
         for one in declared:
             if isinstance(one, _CHARTED):
+                _check_end(one)
                 _add(self._charted, one.name, one, "counted")
                 if one.table is not None and tables.setdefault(one.table, one.name) != one.name:
                     raise DeclarationError(f"{one.name} and {tables[one.table]} both declare the table {one.table}")
@@ -101,6 +104,13 @@ class Catalogue:
 
     def _of(self, kind: type[Any]) -> dict[str, Any]:
         return {name: one for name, one in self._charted.items() if type(one) is kind}
+
+
+def _check_end(one: Charted) -> None:
+    """Refuse what nobody would ever take away."""
+    if one.table is None and not (isinstance(one, DailyFamily) and one.kept_seconds is not None):
+        how = "or kept_seconds= how long they stay here" if isinstance(one, DailyFamily) else "or leave it out"
+        raise DeclarationError(f"{one.name}: say table= where its days go when they are over, {how}")
 
 
 def _held(source: object) -> Iterable[object]:
