@@ -89,7 +89,7 @@ async def test_what_is_declared_and_never_counted_costs_nothing(valkey: Valkey, 
 
 def test_days_that_nobody_would_ever_take_away_are_refused_by_name() -> None:
     forever = DailyFamily(Keyspace("other"), "forever", counts=("a",), held_days=1, zone="UTC", purpose="x")
-    with pytest.raises(DeclarationError, match="forever: say table= .* or kept_seconds="):
+    with pytest.raises(DeclarationError, match=r"forever: say table= .* or kept_seconds="):
         Catalogue.of(forever)
     with pytest.raises(DeclarationError, match="crowd: say table="):
         Catalogue.of(DaySet(Keyspace("other"), "stats:crowd", zone="UTC", purpose="x"))
