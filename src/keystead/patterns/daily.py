@@ -46,10 +46,10 @@ from keystead.patterns.daily_identities import Identity
 from keystead.patterns.daily_tally import Collector, Stored, Tally
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState, time_of_day
-from keystead.patterns.worklist_items import DeadLetterCodec, count_spoiled, facts_of, opened
+from keystead.patterns.rotation_late import BURIES, LateList
+from keystead.patterns.worklist_items import DeadLetterCodec
 
 END_DAY: Final = Script("keystead.patterns", "scripts/daily/end_day.lua")
-BURY_LATE: Final = Script("keystead.patterns", "scripts/daily/bury_late.lua")
 CANONICAL: Final = None  # the zone of a family whose callers name the calendar day themselves
 OTHER: Final = "other"
 MOST_BREAKDOWN_FIELDS: Final = 1000
@@ -137,6 +137,7 @@ class DailyFamily:
         self._names: dict[tuple[int, Layout], tuple[bytes, dict[str, bytes]]] = {}
         self._fixed: dict[Layout, tuple[bytes, bytes, bytes]] = {}
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
+        self._late = LateList(self.late_key.at(), self.late_dead_key.at())
 
     def _declare(self, keyspace: Keyspace, facts: PatternFacts) -> None:
         day, scripts = self.days, ("daily/store.lua", "daily/end_day.lua", *SCRIPTS)
@@ -147,10 +148,10 @@ class DailyFamily:
             keyspace, f"{day}:rotation", RotationState, **told(facts, "how far days were rotated", scripts=scripts)
         )
         self.late_dead_key = ListKey(keyspace, f"{day}:late:dead", DeadLetterCodec(), **told(
-            facts, "late counts that do not decode, newest right", scripts=("daily/bury_late.lua",)
+            facts, "late counts that do not decode, newest right", scripts=BURIES
         ))
         self.late_key = ListKey(keyspace, f"{day}:late", LateCount, **told(
-            facts, "counts for days that were rotated", scripts=(*scripts, "daily/bury_late.lua"),
+            facts, "counts for days that were rotated", scripts=(*scripts, *BURIES),
             dead=self.late_dead_key,
         ))
         self.day_keys: list[MapKey[int]] = []
@@ -274,21 +275,11 @@ class DailyFamily:
 
         What does not decode becomes a dead letter of the time ``now``, and does not stop the others.
         """
-        key, dead = self.late_key.at(), self.late_dead_key.at()
-        while True:
-            raws: list[bytes] = await on.run(("LRANGE", key.name(on.layout), 0, most - 1), list, repeat=True)
-            items, spoiled = opened(self.late_key.codec, raws)
-            if spoiled:
-                count_spoiled(self.late_key, spoiled)
-                pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
-                await BURY_LATE(on, keys=[key, dead], args=pairs)
-            if items or not spoiled:
-                return [Late(item.value, item.raw) for item in items]
+        return [Late(item.value, item.raw) for item in await self._late.oldest(on, most, now)]
 
     def finish_late(self, on: Executor, done: Sequence[Late]) -> Awaitable[int]:
         """Remove exactly these late counts, after they were stored; says how many were still there."""
-        key = self.late_key.at().name(on.layout)
-        return on.run_block([("LREM", key, 1, each.raw) for each in done], sum)
+        return self._late.finish(on, (each.raw for each in done))
 
     # -- checks -----------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,8 @@ from keystead.patterns.by_day import ByDay, Known, name_of
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.rotation import SCRIPTS, Rotation, RotationState
-from keystead.patterns.worklist_items import DeadLetterCodec, count_spoiled, facts_of, opened
+from keystead.patterns.rotation_late import BURIES, LateList
+from keystead.patterns.worklist_items import DeadLetterCodec
 from keystead.telemetry import counts
 
 ADD: Final = Script("keystead.patterns", "scripts/rows_by_day/add.lua")
@@ -37,7 +38,6 @@ PAGE: Final = Script("keystead.patterns", "scripts/rows_by_day/page.lua")
 READ_ASIDE: Final = Script("keystead.patterns", "scripts/rows_by_day/read_aside.lua")
 FINISH: Final = Script("keystead.patterns", "scripts/rows_by_day/finish_rows.lua")
 END: Final = Script("keystead.patterns", "scripts/rows_by_day/end_rotation.lua")
-BURY_LATE: Final = Script("keystead.patterns", "scripts/daily/bury_late.lua")
 _ADDS, _BEGINS = ("rows_by_day/add.lua", "rows_by_day/add_once.lua"), SCRIPTS[:1]
 _ASIDE = ("rows_by_day/read_aside.lua", "rows_by_day/finish_rows.lua", "rows_by_day/end_rotation.lua")
 _MOST_AMOUNT = 10**12
@@ -106,6 +106,7 @@ class RowsByDay(ByDay):
         (self.row_variable,) = variables
         self._checked_row(other)
         self.rotation = Rotation(self.earliest_key.at(), self.state_key.at())
+        self._late = LateList(self.late_key.at(), self.late_dead_key.at())
 
     def _declare(
         self, keyspace: Keyspace, rows: str, counts: str, earliest: str, beside: str, facts: PatternFacts
@@ -120,10 +121,10 @@ class RowsByDay(ByDay):
             keyspace, f"{beside}:rotation", RotationState, **of("how far it was rotated", *_ADDS, *_BEGINS, *_ASIDE)
         )
         self.late_dead_key = ListKey(keyspace, f"{beside}:late:dead", DeadLetterCodec(), **told(
-            facts, "late changes that do not decode, newest right", scripts=("daily/bury_late.lua",)
+            facts, "late changes that do not decode, newest right", scripts=BURIES
         ))
         self.late_key = ListKey(keyspace, f"{beside}:late", LateChange, **told(
-            facts, "changes for days that were rotated", scripts=(*_ADDS, "daily/bury_late.lua"),
+            facts, "changes for days that were rotated", scripts=(*_ADDS, *BURIES),
             dead=self.late_dead_key,
         ))
         self.rows_key = SetKey(
@@ -306,18 +307,8 @@ class RowsByDay(ByDay):
 
         What does not decode becomes a dead letter of the time ``now``, and does not stop the others.
         """
-        key, dead = self.late_key.at(), self.late_dead_key.at()
-        while True:
-            raws: list[bytes] = await on.run(("LRANGE", key.name(on.layout), 0, most - 1), list, repeat=True)
-            items, spoiled = opened(self.late_key.codec, raws)
-            if spoiled:
-                count_spoiled(self.late_key, spoiled)
-                pairs = [part for each in spoiled for part in (each.raw, facts_of(each.reason, now))]
-                await BURY_LATE(on, keys=[key, dead], args=pairs)
-            if items or not spoiled:
-                return [LateRow(item.value, item.raw) for item in items]
+        return [LateRow(item.value, item.raw) for item in await self._late.oldest(on, most, now)]
 
     def finish_late(self, on: Executor, done: Sequence[LateRow]) -> Awaitable[int]:
         """Remove exactly these late changes, after they were stored; says how many were still there."""
-        key = self.late_key.at().name(on.layout)
-        return on.run_block([("LREM", key, 1, each.raw) for each in done], sum)
+        return self._late.finish(on, (each.raw for each in done))
