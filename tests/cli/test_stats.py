@@ -194,3 +194,11 @@ def test_a_terminal_gets_a_table_that_fits(program, today):
     lines = out.decode().replace("\r", "").splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert any(line.lstrip().startswith("placed") and "█" in line for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [("show", "sms_send"), ("rotate",)])
+def test_without_sql_it_says_what_to_install(arguments, tmp_path):
+    program = "import sys; sys.modules['sqlalchemy'] = None\nfrom keystead.cli import main\n"
+    program += f"main({['stats', *arguments]})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "keystead[sql]" in done.stderr, done.stderr

@@ -59,6 +59,13 @@ def _app(context: typer.Context, url: str | None, program: list[str] | None) -> 
     return App(settings, users_program(settings.program.modules))
 
 
+def _require_sql() -> None:
+    try:
+        import sqlalchemy  # noqa: F401
+    except ImportError:
+        raise Invalid("past days lie in SQL, which is not installed; run: pip install 'keystead[sql]'") from None
+
+
 @asynccontextmanager
 async def charting(app: "App") -> "AsyncIterator[Charts]":
     """Charts for the time of one command, by the server's clock. Tables that are missing are made."""
@@ -77,6 +84,8 @@ async def charting(app: "App") -> "AsyncIterator[Charts]":
 
 
 def _ask(app: "App", ask: "Callable[[Charts], Awaitable[T]]") -> T:
+    _require_sql()
+
     async def answer() -> T:
         async with charting(app) as charts:
             return await ask(charts)
@@ -214,6 +223,7 @@ def rotate(
 
     Any number may do so at once. Leaves with 1 if there were problems; nothing of what they concern was removed.
     """
+    _require_sql()
     app = _app(context, url, program)
     for name in names or ():
         app.catalogue().find(name.removesuffix(":monthly"))
