@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from keystead.app import ROOMS
 from keystead.cli.registries import load_registry
 from keystead.errors import Invalid
 from keystead.keys import Layout
@@ -29,8 +30,8 @@ def rooms(*sources: str) -> set[str]:
         (["shop.keys:SHOP"], {"shop"}),
         (["shop.keys:ALL"], {"shop", "club"}),
         (["shop.keys:CLUB", "shop.keys"], {"shop", "club"}),
-        (["shop.keys:CLUB", "keystead"], {"club", "edge", "jobs"}),
-        ([], {"edge", "jobs"}),
+        (["shop.keys:CLUB", "keystead"], {"club", *ROOMS}),
+        ([], set(ROOMS)),
     ],
 )
 def test_declarations_are_taken_from_where_they_are_named(sources, found):
