@@ -15,7 +15,8 @@ def test_the_tree_is_the_documented_one():
         "keystead", "keystead up", "keystead login-link", "keystead token", "keystead worker",
         "keystead keys list", "keystead keys show", "keystead keys docs", "keystead keys explain",
         "keystead keys audit", "keystead jobs list", "keystead jobs recurring", "keystead jobs show",
-        "keystead jobs tail", "keystead jobs retry", "keystead jobs drop", "keystead jobs cancel", "keystead jobs pause", "keystead jobs resume",
+        "keystead jobs tail", "keystead jobs retry", "keystead jobs drop", "keystead jobs cancel",
+        "keystead jobs pause", "keystead jobs resume",
         "keystead stats list", "keystead stats show", "keystead stats rotate", "keystead config show",
     ]
 
