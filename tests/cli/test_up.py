@@ -137,7 +137,13 @@ def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     """Drop the rights after Python has started, so that the interpreter itself need not be readable by others."""
     drop = "import os\nif os.getuid() == 0:\n os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     code = "import keystead.app, keystead.engine, keystead.web\nfrom keystead.cli import main\n"
-    code += "import keystead.members.jobs, keystead.stats.jobs, keystead.store.jobs\n"
+    # Rooms open when they are used, which would be too late here.
+    code += (
+        "from importlib import import_module\nfrom pkgutil import walk_packages\n"
+        "for room in map(import_module, ('keystead.members', 'keystead.stats', 'keystead.store')):\n"
+        "    for part in walk_packages(room.__path__, room.__name__ + '.'):\n"
+        "        'migrations' in part.name or import_module(part.name)\n"
+    )
     code += f"{drop}main({arguments!r})"
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,
                           text=True, timeout=180, check=False)
