@@ -90,7 +90,7 @@ class App:
         """Everything that the rooms and the program count."""
         from keystead.stats import Catalogue, keys
 
-        rooms = (import_module(f"keystead.{room}.stats") for room in COUNTING_ROOMS)
+        rooms = (import_module(f"keystead.{room}.{part}") for room in COUNTING_ROOMS for part in ("keys", "stats"))
         return Catalogue.of(keys, *rooms, *self.program)
 
     def registry(self, layout: "Layout | None" = None) -> "Registry":

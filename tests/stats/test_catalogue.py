@@ -66,7 +66,7 @@ def test_two_families_of_one_table_are_refused_by_name():
 def test_the_rooms_declare_every_documented_family():
     catalogue = App(Settings()).catalogue()
     assert set(documented()) <= set(catalogue.families)
-    assert len(catalogue.runs) == 20 and set(catalogue.totals) == {
+    assert len(catalogue.runs) == 22 and set(catalogue.totals) == {
         "users", "journeys", "instructors", "interactive_prompt_sessions", "journey_sessions",
     }
 
