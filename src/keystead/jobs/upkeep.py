@@ -12,7 +12,7 @@ from keystead.clock import Clock
 from keystead.engine import CutOff, Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Corrupt, Unavailable
-from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, ROOMS_QUEUE, TOTALS, WORKER, WORKERS
+from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, TOTALS, WORKER, WORKERS
 from keystead.jobs.models import WorkerState
 from keystead.jobs.station import Station
 from keystead.keys.references_collections import scored_pairs
@@ -51,6 +51,8 @@ class Whose(Protocol):
     def called_off(self, uids: set[str]) -> None: ...
     @property
     def concurrency(self) -> int: ...
+    @property
+    def in_totals(self) -> bool: ...
 
 
 class Upkeep:
@@ -184,8 +186,7 @@ class Upkeep:
             if named:
                 QUEUES.at().add(block, *named)
             block.run(("ZREMRANGEBYSCORE", WORKERS.at().name(block.layout), "-inf", now - GONE_SECONDS), int)
-            # Totals are of the program's jobs; those of our own rooms would tell a stranger that it has some.
-            for name in ("done", "failed", "retried") if named != [ROOMS_QUEUE] else ():
+            for name in ("done", "failed", "retried") if worker.in_totals else ():
                 if grown := getattr(new, name) - getattr(self._reported, name):
                     TOTALS.at().increment(block, name, grown)
             await block.execute()

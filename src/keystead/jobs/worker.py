@@ -45,6 +45,7 @@ class WorkerSettings:
     ``queues``: names, ``hot`` for the hot queue; they share the ``concurrency``. ``categories``: which may run here,
     first served first; None for all of the book, empty to run whatever lies in the main list and sort
     nothing. ``at_most_once``: a job is forgotten when it is taken, so a crash loses it and never runs it twice.
+    ``in_totals``: whether what ends here counts among the jobs that were ever done.
     """
 
     queues: Sequence[str] = ("hot",)
@@ -53,6 +54,7 @@ class WorkerSettings:
     threads: int = 16
     grace_seconds: float = 30.0
     at_most_once: bool = False
+    in_totals: bool = True
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.threads < 1 or not self.queues:
@@ -103,6 +105,10 @@ class Worker:
     @property
     def concurrency(self) -> int:
         return self.settings.concurrency
+
+    @property
+    def in_totals(self) -> bool:
+        return self.settings.in_totals
 
     @property
     def tally(self) -> Tally:

@@ -3,7 +3,7 @@
 import asyncio
 
 from keystead.app import Running
-from keystead.jobs import ROOMS_QUEUE, Jobs, RecurringLoop, Worker, WorkerSettings
+from keystead.jobs import ROOMS_QUEUE, RecurringLoop, Worker, WorkerSettings
 
 GRACE_SECONDS = 3.0
 CONCURRENCY = 10
@@ -16,25 +16,24 @@ class Housekeeping:
         self._running = running
 
     async def run(self) -> None:
-        """Work until cancelled; then jobs that run may end, for a moment, or are given back."""
+        """Work until cancelled; then jobs that run may end, for a moment, or are given back.
+
+        The calendar makes up for what was due while nobody was there.
+        """
         running = self._running
-        settings = WorkerSettings(queues=(ROOMS_QUEUE,), concurrency=CONCURRENCY, grace_seconds=GRACE_SECONDS)
+        # Totals are of the program's jobs; ours would tell a stranger that it has some.
+        settings = WorkerSettings(
+            queues=(ROOMS_QUEUE,), concurrency=CONCURRENCY, grace_seconds=GRACE_SECONDS, in_totals=False
+        )
         worker = Worker(running.valkey, running.book, settings, clock=running.clock)
         loop = RecurringLoop(running.valkey, running.calendar, clock=running.clock)
         async with asyncio.TaskGroup() as parts:
             work = [parts.create_task(worker.run()), parts.create_task(loop.run())]
             relay = parts.create_task(running.outbox.run())
             try:
-                await self._catch_up()
                 await asyncio.Event().wait()
             finally:
                 worker.stop()
                 loop.stop()
                 relay.cancel()
                 await asyncio.wait(work, timeout=GRACE_SECONDS + 1)
-
-    async def _catch_up(self) -> None:
-        """What was due while nobody was there is done now, and not at the next time of the calendar."""
-        jobs = Jobs(self._running.valkey, self._running.book, clock=self._running.clock)
-        for name in dict.fromkeys(one.name for one in self._running.calendar):
-            await jobs.options(queue=ROOMS_QUEUE, unique=name, unique_seconds=3600).enqueue(name)
