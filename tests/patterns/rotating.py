@@ -46,7 +46,7 @@ class RotatingMachine(ServerMachine):
 
     async def rotate(self, on: Any) -> None:
         first = await self.family.earliest(on)
-        if first is None or first > self.family.last_due(self.today):
+        if first is None or first > self.today - self.family.held_days:
             return
         begun = await self.family.begin_rotation(on, first, f"rot_{next(self._numbers)}")
         if begun is not None:
@@ -60,7 +60,8 @@ class RotatingMachine(ServerMachine):
 
     def is_rotated(self, day: int) -> bool:
         state = self.run(lambda: self.family.rotation_state(self.client))
-        assert state is None or state.rotated_to <= self.family.last_due(self.today) + 1, "nothing that is held leaves"
+        first_held = self.today - self.family.held_days + 1
+        assert state is None or state.rotated_to <= first_held, "nothing that is held leaves"
         return state is not None and day < state.rotated_to
 
     @rule(days=st.integers(1, 2))

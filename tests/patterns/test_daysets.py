@@ -126,7 +126,7 @@ async def test_many_days_are_read_in_one_round_trip(server: Valkey) -> None:
     await ACTIVE.add(server, "u1", day=DAY + 2)
     await NEW.increment(server, 4, day=DAY + 1)
     once = Mortal(server, 2, after=False)  # would die at a second call
-    assert await ACTIVE.sizes(once, DAY, DAY + 2) == {DAY: 2, DAY + 1: 0, DAY + 2: 1}
+    assert await ACTIVE.read_range(once, DAY, DAY + 2) == {DAY: 2, DAY + 1: 0, DAY + 2: 1}
     assert await NEW.read_range(Mortal(server, 2, after=False), DAY, DAY + 1) == {DAY: 0, DAY + 1: 4}
 
 
@@ -139,7 +139,7 @@ async def test_a_future_day_or_an_amount_below_one_is_refused_by_name(server: Va
         with pytest.raises(DeclarationError, match="daily_new_users: an amount"):
             await NEW.increment(server, amount, day=DAY)  # type: ignore[arg-type]
     assert await server.dbsize() == 0
-    assert (NEW.name, ACTIVE.table, ACTIVE.last_due(DAY)) == ("daily_new_users", "daily_active_user_stats", DAY - 1)
+    assert (NEW.name, ACTIVE.table, ACTIVE.held_days) == ("daily_new_users", "daily_active_user_stats", 1)
 
 
 async def test_a_member_joins_in_the_callers_transaction(server: Valkey) -> None:

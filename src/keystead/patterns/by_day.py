@@ -41,10 +41,6 @@ class ByDay:
             raise DeclarationError(f"{self.name}: an instant is a unix time in seconds, got {at!r}")
         return dates.unix_month(at, self.zone) if self.monthly else dates.unix_date(at, self.zone)
 
-    def last_due(self, today: int) -> int:
-        """The newest day that may be rotated when it is ``today``; both are months for something kept by month."""
-        return today - self.held_days
-
     def chosen_day(self, at: float | None, day: int | None, today: int | None = None) -> int:
         """The day of a call that gives ``at`` or ``day``; with ``today`` a day in the future is refused.
 

@@ -178,10 +178,6 @@ class DaySet(_ByDay):
         """How many members the day has, whether or not its rotation is under way."""
         return self.read(on, day)
 
-    def sizes(self, on: Executor, first: int, last: int) -> Awaitable[dict[int, int]]:
-        """How many members each of the days has; see ``read_range``."""
-        return self.read_range(on, first, last)
-
     def _number(self, reference: KeyReference, reply: Reply) -> int:
         return int(reply)
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from datetime import time as TimeOfDay
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
@@ -92,9 +91,8 @@ class Rotation:
         return NumbersRotation(one, due, ground)
 
     def _last_due(self, one: Charted) -> int:
-        at = TimeOfDay.fromisoformat(str(one.rotates_at))
         monthly = not isinstance(one, DailyFamily) and one.monthly
-        return last_due(self._clock.now(), one.home, at, one.held_days, monthly=monthly)
+        return last_due(self._clock.now(), one.home, one.rotates_at, one.held_days, monthly=monthly)
 
     async def _drop_months(self, name: str, counter: MonthlyCounter) -> Rotated:
         done, month = Rotated(name), counter.month_of(self._clock.now())
