@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from keystead.store import Database
 
 
@@ -68,7 +66,8 @@ class PostgreSQL:
 
 
 def _started(directory: Path) -> Any:
-    pgserver = pytest.importorskip("pgserver")
+    import pgserver  # loads slowly, and only some tests need it
+
     directory.mkdir(exist_ok=True)
     for _ in range(5):
         try:
