@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Rooms that declare keys; only their keys.py and stats.py are imported to learn them.
 ROOMS = (
-    "edge", "jobs", "store", "stats", "members", "messaging.push", "messaging.sms", "messaging.email",
-    "messaging.touches", "messaging.links", "identity", "content", "reminders",
+    "edge", "jobs", "store", "stats", "messaging.sending", "messaging.sandbox", "members", "messaging.push",
+    "messaging.sms", "messaging.email", "messaging.touches", "messaging.links", "identity", "content", "reminders",
 )
 COUNTING_ROOMS = ROOMS[ROOMS.index("members"):]
 DATABASE_FILE = "keystead.sqlite"

@@ -91,6 +91,91 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagingSettings:
+    """What all channels share."""
+
+    public_url: str = _setting(
+        "", "how the world reaches this server, such as https://app.example.com: links and webhooks are made of it; "
+        "empty for the address it listens on"
+    )
+    workers: int = _setting(1, "couriers of each channel in this process")
+    lanes: int = _setting(1, "slots of a cluster that people are spread over; one server needs only 1")
+    on_ambiguous: str = _setting(
+        "verify", "a message that may have been sent when its courier died: ask the provider where that can be done, "
+        "send it again, or drop it", choices=("verify", "resend", "drop"),
+    )
+    retries: int = _setting(3, "how often a message that failed is sent again")
+    retry_age_seconds: int = _setting(12 * 3600, "a message older than this is given up instead of sent again")
+    retry_base_seconds: float = _setting(30.0, "the pause before the first retry; it doubles, with jitter")
+    retry_cap_seconds: float = _setting(3600.0, "the longest pause before a retry")
+    trace_seconds: int = _setting(172_800, "how long the life of a message can be traced; 0 for no traces")
+    person_day_messages: int = _setting(
+        20, "messages to one person in a day on one channel, codes and security aside; 0 for any number"
+    )
+    quiet_from_hour: int = _setting(22, "local hour from which people are left alone, codes and security aside")
+    quiet_until_hour: int = _setting(6, "local hour until which people are left alone; the same hour twice for never")
+    same_content_seconds: int = _setting(600, "the same words are not sent to one person again within this time")
+
+
+@dataclass(frozen=True, slots=True)
+class SmsSettings:
+    """Texts."""
+
+    provider: str = _setting("sandbox", "who delivers", choices=("sandbox", "twilio"))
+    url: str = _setting("", "address of the provider's API; empty for the real one, or for our sandbox")
+    account_sid: str = _setting("AC00000000000000000000000000000000", "Twilio account")
+    auth_token: str = _setting("sandbox", "Twilio auth token: log-in and signatures", secret=True)
+    service_sid: str = _setting("MG00000000000000000000000000000000", "Twilio messaging service that sends")
+    concurrent_requests: int = _setting(10, "requests to the provider at once")
+    rate_per_second: float = _setting(10.0, "texts per second over all processes; 0 for any number")
+    wait_seconds: int = _setting(900, "without news of a text for so long, the provider is asked")
+    unreachable_codes: str = _setting(
+        "21408,21606,21610,21614,30004,30005,30006,30007,30010,30011,63032,63033",
+        "comma-separated error codes that mean that a number cannot be reached and is not to be tried again",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmailSettings:
+    """Email."""
+
+    provider: str = _setting("sandbox", "who delivers", choices=("sandbox", "ses", "smtp"))
+    url: str = _setting("", "address of the provider's API, or smtp://HOST:PORT; empty for the real one or our sandbox")
+    region: str = _setting("us-west-2", "region of Amazon SES")
+    access_key: str = _setting("", "access key of SES or user name of SMTP; empty: found as AWS tools do", secret=True)
+    secret_key: str = _setting("", "secret key of SES or password of SMTP", secret=True)
+    sender: str = _setting("hello@example.com", "address that email comes from")
+    sender_name: str = _setting("Keystead", "name that email comes from")
+    reply_to: str = _setting("support@example.com", "address that answers go to")
+    topics: str = _setting("", "comma-separated ARNs of the SNS topics whose notifications are believed")
+    templates: str = _setting("", "directory of your Jinja2 templates; they come before the built-in ones")
+    concurrent_requests: int = _setting(14, "requests to the provider at once")
+    rate_per_second: float = _setting(14.0, "email per second over all processes; 0 for any number")
+    receipt_seconds: int = _setting(86_400, "without news of an email for so long, it counts as failed")
+
+
+@dataclass(frozen=True, slots=True)
+class PushSettings:
+    """Push messages."""
+
+    provider: str = _setting("sandbox", "who delivers", choices=("sandbox", "expo"))
+    url: str = _setting("", "address of the provider's API; empty for the real one, or for our sandbox")
+    access_token: str = _setting("", "Expo access token", secret=True)
+    concurrent_requests: int = _setting(6, "requests to the provider at once, a hundred messages each")
+    rate_per_second: float = _setting(600.0, "push messages per second over all processes; 0 for any number")
+    cold_seconds: int = _setting(900, "receipts are asked for this long after a message was taken")
+
+
+@dataclass(frozen=True, slots=True)
+class RemindersSettings:
+    """Daily reminders."""
+
+    queued_items: int = _setting(25_000, "no more times are chosen while so many reminders wait to be sent")
+    horizon_seconds: int = _setting(2100, "times are chosen this far ahead")
+    youngest_seconds: int = _setting(12 * 3600, "people get reminders only this long after they joined")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Log lines."""
 
@@ -108,6 +193,11 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     program: ProgramSettings = field(default_factory=ProgramSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    messaging: MessagingSettings = field(default_factory=MessagingSettings)
+    sms: SmsSettings = field(default_factory=SmsSettings)
+    email: EmailSettings = field(default_factory=EmailSettings)
+    push: PushSettings = field(default_factory=PushSettings)
+    reminders: RemindersSettings = field(default_factory=RemindersSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

@@ -10,7 +10,10 @@ from .source import PROJECT
 
 DOCS = PROJECT / "docs"
 # The last word of a number's name: a unit, or the thing that is counted.
-UNITS = {"seconds", "ms", "bytes", "items", "keys", "port", "wires"}
+UNITS = {
+    "seconds", "ms", "bytes", "items", "keys", "port", "wires", "requests", "second", "messages", "hour", "workers", "lanes",
+    "retries",
+}
 
 
 def test_generated_pages_are_current():

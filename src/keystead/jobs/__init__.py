@@ -12,6 +12,7 @@ from keystead.jobs.callbacks import (
     check_callback,
     decode_data_raw,
     encode_data_raw,
+    job_list,
 )
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
@@ -106,6 +107,7 @@ __all__ = [
     "encode_record",
     "graceful_sleep",
     "job",
+    "job_list",
     "preview",
     "say_done",
     "telling",

@@ -14,7 +14,9 @@ from typing import Any, Final, TypeVar, overload
 import msgspec
 
 from keystead.errors import Invalid
+from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobRef
+from keystead.keys import ListRef
 
 T = TypeVar("T")
 
@@ -73,6 +75,11 @@ def callback_record(callback: JobRef, outcome: object, *, queued_at: float, uid:
     """The job to queue for this outcome, best in the transaction that removes the item it was stored in."""
     check_callback(callback)
     return JobRecord(callback.name, {**callback.kwargs, DATA_RAW: encode_data_raw(outcome)}, queued_at, uid)
+
+
+def job_list(queue: str = "") -> ListRef[JobRecord]:
+    """The list of a queue, as a key: for a script or transaction that queues a job beside its own changes."""
+    return Queue(queue).work.queue
 
 
 class AfterFailure(Enum):

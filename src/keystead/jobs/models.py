@@ -10,6 +10,7 @@ class JobRef(msgspec.Struct, frozen=True):
 
     name: str
     kwargs: dict[str, Any] = {}
+    queue: str | msgspec.UnsetType = msgspec.UNSET  # a named queue; absent for the usual one
 
 
 class JobOptions(msgspec.Struct, frozen=True, omit_defaults=True):

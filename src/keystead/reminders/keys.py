@@ -2,4 +2,4 @@
 
 from keystead.keys import Keyspace
 
-REMINDERS = Keyspace("reminders", tag="reminders")
+REMINDERS = Keyspace("reminders", tag="rem")

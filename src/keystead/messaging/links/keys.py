@@ -2,4 +2,4 @@
 
 from keystead.keys import Keyspace
 
-LINKS = Keyspace("messaging.links", tag="msg")
+LINKS = Keyspace("messaging.links", tag="lnk")

@@ -1,0 +1,1 @@
+"""Providers that speak the real protocols and deliver to nobody."""

@@ -1,0 +1,5 @@
+"""The keys of messaging.sandbox."""
+
+from keystead.keys import Keyspace
+
+SANDBOX = Keyspace("messaging.sandbox", tag="sandbox")

@@ -1,0 +1,1 @@
+"""Signatures of providers: how they are made, and how they are checked."""

@@ -1,0 +1,8 @@
+"""Trackable links and clicks on them."""
+
+revision = "0006"
+down_revision = "0005"
+
+
+def upgrade() -> None:
+    pass

@@ -1,0 +1,8 @@
+"""Daily reminders and the wishes they follow from."""
+
+revision = "0007"
+down_revision = "0006"
+
+
+def upgrade() -> None:
+    pass
