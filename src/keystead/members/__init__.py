@@ -6,7 +6,12 @@ from keystead.fronts import opened_when_used
 
 if TYPE_CHECKING:
     from keystead.members.activity import Activity, Seen
+    from keystead.members.addresses import folded_email, normal_email, normal_phone
     from keystead.members.attribution import Attribution, Recorded
+    from keystead.members.contact_changes import ERASED_JOB, REACHABILITIES_JOB, REACHABILITY_JOB
+    from keystead.members.contacts import Added, Contact, Contacts, Described, Device
+    from keystead.members.push_tokens import PushTokens, Registered
+    from keystead.members.suppression import EmailReason, PhoneReason, Suppression
     from keystead.members.timezones import Timezones, checked_zone
     from keystead.members.users import Member, Users
     from keystead.members.utms import Utm
@@ -16,14 +21,30 @@ else:
 
 __all__ = [
     "Activity",
+    "Added",
     "Attribution",
+    "Contact",
+    "Contacts",
+    "Described",
+    "Device",
+    "ERASED_JOB",
+    "EmailReason",
     "Member",
+    "PhoneReason",
+    "PushTokens",
+    "REACHABILITIES_JOB",
+    "REACHABILITY_JOB",
     "Recorded",
+    "Registered",
     "Seen",
     "Source",
+    "Suppression",
     "Timezones",
     "Users",
     "Utm",
     "Visitors",
     "checked_zone",
+    "folded_email",
+    "normal_email",
+    "normal_phone",
 ]

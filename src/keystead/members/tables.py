@@ -18,22 +18,24 @@ from sqlalchemy import (
 from keystead.store import METADATA
 
 # SQLite counts up by itself only a key that is called INTEGER.
-_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+NUMBER = BigInteger().with_variant(Integer(), "sqlite")
 
 
-def _id() -> Column[int]:
-    return Column("id", _NUMBER, Identity(), primary_key=True)
+def numbered() -> Column[int]:
+    """The key of a row, which the database counts up."""
+    return Column("id", NUMBER, Identity(), primary_key=True)
 
 
-def _of(column: str, target: str) -> Column[int]:
-    return Column(column, _NUMBER, ForeignKey(target, ondelete="CASCADE"), nullable=False)
+def of(column: str, target: str) -> Column[int]:
+    """Whose row it is; it goes when they go."""
+    return Column(column, NUMBER, ForeignKey(target, ondelete="CASCADE"), nullable=False)
 
 
 # timezone: a name of the IANA database; NULL while the person has not said, which means the default zone.
 USERS = Table(
     "users",
     METADATA,
-    _id(),
+    numbered(),
     Column("sub", Text, nullable=False, unique=True),
     Column("given_name", Text, nullable=False, server_default=""),
     Column("family_name", Text, nullable=False, server_default=""),
@@ -46,8 +48,8 @@ USERS = Table(
 USER_IDENTITIES = Table(
     "user_identities",
     METADATA,
-    _id(),
-    _of("user_id", "users.id"),
+    numbered(),
+    of("user_id", "users.id"),
     Column("provider", Text, nullable=False),
     Column("sub", Text, nullable=False),
     Column("created_at", Double, nullable=False),
@@ -59,7 +61,7 @@ USER_IDENTITIES = Table(
 VISITORS = Table(
     "visitors",
     METADATA,
-    _id(),
+    numbered(),
     Column("uid", Text, nullable=False, unique=True),
     Column("version", Integer, nullable=False, server_default="0"),
     Column("source", Text, nullable=False),
@@ -69,9 +71,9 @@ VISITORS = Table(
 VISITOR_USERS = Table(
     "visitor_users",
     METADATA,
-    _id(),
-    _of("user_id", "users.id"),
-    _of("visitor_id", "visitors.id"),
+    numbered(),
+    of("user_id", "users.id"),
+    of("visitor_id", "visitors.id"),
     Column("first_seen_at", Double, nullable=False),
     Column("last_seen_at", Double, nullable=False),
     UniqueConstraint("user_id", "visitor_id", name="visitor_users_pair"),
@@ -82,7 +84,7 @@ VISITOR_USERS = Table(
 UTMS = Table(
     "utms",
     METADATA,
-    _id(),
+    numbered(),
     Column("canonical_query_param", Text, nullable=False, unique=True),
     Column("verified", Boolean, nullable=False, server_default=false()),
     Column("utm_source", Text, nullable=False),
@@ -97,10 +99,10 @@ UTMS = Table(
 VISITOR_UTMS = Table(
     "visitor_utms",
     METADATA,
-    _id(),
+    numbered(),
     Column("uid", Text, nullable=False, unique=True),
-    _of("visitor_id", "visitors.id"),
-    _of("utm_id", "utms.id"),
+    of("visitor_id", "visitors.id"),
+    of("utm_id", "utms.id"),
     Column("clicked_at", Double, nullable=False),
     Index("visitor_utms_visitor", "visitor_id", "clicked_at"),
     Index("visitor_utms_utm", "utm_id"),

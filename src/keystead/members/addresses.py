@@ -1,0 +1,69 @@
+"""The one spelling of an email address and of a phone number. What is wrong with one is said without repeating it."""
+
+from functools import cache
+from types import ModuleType
+from typing import Final
+
+from keystead.errors import Invalid
+
+MOST_EMAIL_CHARACTERS: Final = 254
+MOST_PHONE_CHARACTERS: Final = 40
+
+
+def normal_email(text: str) -> str:
+    """The address as it is stored and written to; ``Invalid`` says what is wrong with it. Asks no name server."""
+    validator = _email_validator()
+    if len(text) > MOST_EMAIL_CHARACTERS:
+        raise Invalid(f"the email address is too long: {len(text)} characters, at most {MOST_EMAIL_CHARACTERS} can be")
+    try:
+        # Addresses of test.example and the like are for tests, and are as good as any where nothing is looked up.
+        found = validator.validate_email(text.strip(), check_deliverability=False, test_environment=True)
+    except validator.EmailNotValidError as error:
+        raise Invalid(f"this is no email address: {_first_line(error)}") from None
+    normal: str = found.normalized
+    return normal
+
+
+def folded_email(text: str) -> str:
+    """What addresses are compared by: two that differ in upper and lower case are the same."""
+    return text.strip().lower()
+
+
+def normal_phone(text: str, region: str | None = None) -> str:
+    """The number in the E.164 form, such as +15555550123; ``Invalid`` says what is wrong with it.
+
+    ``region``: the country, such as US, that a number without a leading + is dialled in.
+    """
+    phonenumbers = _phonenumbers()
+    if len(text) > MOST_PHONE_CHARACTERS:
+        raise Invalid(f"the phone number is too long: {len(text)} characters, at most {MOST_PHONE_CHARACTERS} can be")
+    try:
+        found = phonenumbers.parse(text, region)
+    except phonenumbers.NumberParseException:
+        raise Invalid("this is no phone number; write it with + and the code of its country, such as "
+                      "+1 555 555 0123") from None
+    if not phonenumbers.is_possible_number(found):
+        raise Invalid("there can be no such phone number: it has too few or too many digits for its country")
+    number: str = phonenumbers.format_number(found, phonenumbers.PhoneNumberFormat.E164)
+    return number
+
+
+def _first_line(error: Exception) -> str:
+    """The reason in one line, without the address: some messages of the library repeat a part of it."""
+    said = str(error).split("\n", 1)[0].strip()
+    return said[:1].lower() + said[1:].rstrip(".") if said.isascii() and len(said) <= 200 else "its form is not right"
+
+
+@cache
+def _email_validator() -> ModuleType:
+    """Loaded by whoever checks an address, since it takes long and most commands never do."""
+    import email_validator
+
+    return email_validator
+
+
+@cache
+def _phonenumbers() -> ModuleType:
+    import phonenumbers
+
+    return phonenumbers
