@@ -1,0 +1,102 @@
+"""What a touch point must be like before it is stored: its name, its schema, and what its messages ask of an event."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jsonschema.exceptions import SchemaError, ValidationError  # type: ignore[import-untyped]
+from openapi_schema_validator import OAS30Validator
+
+from keystead.errors import Invalid
+from keystead.messaging.touches.messages import Messages, rendered
+from keystead.messaging.touches.rendering import Unrenderable, names_in
+from keystead.messaging.touches.selection import STRATEGIES
+
+SLUG: Final = re.compile(r"[a-zA-Z][a-zA-Z_]*[a-zA-Z]")
+MOST_SLUG: Final = 255
+MOST_MESSAGES: Final = 1000
+
+
+def check_slug(slug: str) -> None:
+    if not 2 <= len(slug) <= MOST_SLUG or not SLUG.fullmatch(slug):
+        raise Invalid(f"an event is named by 2 to {MOST_SLUG} letters and _, with letters at both ends; "
+                      f"{slug[:40]!r} is not")
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise Invalid(f"{strategy[:40]!r} is no way to select messages; there are {', '.join(STRATEGIES)}")
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse what is no OpenAPI 3.0 schema of an object, or whose own example does not fit."""
+    for name in ("type", "example"):
+        if name not in schema:
+            raise Invalid(f"the schema of an event needs {name}")
+    if schema["type"] != "object":
+        raise Invalid("the parameters of an event have names, so the type of its schema is object")
+    _refuse_references(schema)
+    try:
+        OAS30Validator.check_schema(schema)
+    except SchemaError as error:
+        raise Invalid(f"this is no OpenAPI 3.0 schema: {error.message[:200]}") from None
+    try:
+        check_parameters(schema, schema["example"])
+    except Invalid as error:
+        raise Invalid(f"the example of the schema does not fit it: {error}") from None
+
+
+def check_parameters(schema: Mapping[str, Any], parameters: Any) -> None:
+    """Refuse parameters of an event that do not fit its schema."""
+    try:
+        error = next(OAS30Validator(schema).iter_errors(parameters), None)
+    except (ValidationError, re.error, RecursionError, TypeError) as trouble:  # of the schema, not of the event
+        raise Invalid(f"the schema cannot be used: {type(trouble).__name__}") from None
+    if error is not None:
+        place = ".".join(map(str, error.absolute_path)) or "the event"
+        # The message of the library repeats the value, which may be personal.
+        raise Invalid(f"{place} does not fit the schema: {error.validator}")
+
+
+def check_messages(messages: Messages, schema: Mapping[str, Any]) -> None:
+    """Refuse messages that could not be made of every event that fits the schema."""
+    everything = list(messages)
+    if len(everything) > MOST_MESSAGES:
+        raise Invalid(f"a touch point has at most {MOST_MESSAGES} messages, not {len(everything)}")
+    uids = [message.uid for message in everything]
+    if len(set(uids)) < len(uids) or not all(uids):
+        raise Invalid("every message needs a uid of its own")
+    for message in everything:
+        for template, listed in message.formats():
+            for name in names_in(template):
+                if name not in listed:
+                    raise Invalid(f"message {message.uid} uses {name}, which its parameters do not list")
+            for name in listed:
+                if not is_required(schema, name):
+                    raise Invalid(f"message {message.uid} uses {name}, which the schema does not require")
+        try:
+            rendered(message, schema["example"])
+        except Unrenderable as error:
+            raise Invalid(f"message {message.uid} cannot be made of the schema's example: {error}") from None
+
+
+def is_required(schema: Mapping[str, Any], path: str) -> bool:
+    """Whether every event that fits the schema has a value under this dotted name."""
+    found: Any = schema
+    for step in path.split("."):
+        if not isinstance(found, Mapping) or step not in found.get("required", ()):
+            return False
+        found = found.get("properties", {}).get(step)
+    return isinstance(found, Mapping)
+
+
+def _refuse_references(schema: Any) -> None:
+    """A schema stands for itself: whoever checks an event must not have to fetch anything."""
+    if isinstance(schema, Mapping):
+        if "$ref" in schema:
+            raise Invalid("the schema of an event cannot refer to other documents ($ref)")
+        for value in schema.values():
+            _refuse_references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            _refuse_references(value)

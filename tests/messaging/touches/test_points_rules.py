@@ -1,0 +1,87 @@
+"""What a touch point must be like."""
+
+import pytest
+
+from keystead.errors import Invalid
+from keystead.messaging.touches.builtin import BUILT_IN
+from keystead.messaging.touches.messages import Messages, SmsMessage
+from keystead.messaging.touches.points_rules import (
+    check_messages,
+    check_parameters,
+    check_schema,
+    check_slug,
+    check_strategy,
+    is_required,
+)
+
+SCHEMA = {
+    "type": "object", "example": {"name": "Ada", "streak": {"days": 4}}, "required": ["name", "streak"],
+    "properties": {
+        "name": {"type": "string", "example": "Ada"},
+        "nick": {"type": "string", "nullable": True, "example": "A"},
+        "streak": {"type": "object", "required": ["days"], "properties": {"days": {"type": "integer", "example": 4}}},
+    },
+}
+
+
+def text(template: str, *parameters: str, uid: str = "a") -> Messages:
+    return Messages(sms=[SmsMessage(priority=1, uid=uid, body_format=template, body_parameters=list(parameters))])
+
+
+@pytest.mark.parametrize("slug", ["ab", "daily_reminder", "A_b", "x" * 255])
+def test_names_of_events(slug):
+    check_slug(slug)
+
+
+@pytest.mark.parametrize("slug", ["", "a", "_ab", "ab_", "a1b", "a-b", "x" * 256, "ab\n"])
+def test_other_names_are_refused(slug):
+    with pytest.raises(Invalid, match="event"):
+        check_slug(slug)
+
+
+def test_ways_to_select():
+    check_strategy("fixed")
+    with pytest.raises(Invalid, match="ordered_resettable"):
+        check_strategy("best")
+
+
+@pytest.mark.parametrize("schema, says", [
+    ({"example": {}}, "needs type"),
+    ({"type": "object"}, "needs example"),
+    ({"type": "string", "example": "x"}, "object"),
+    ({"type": "object", "example": {}, "properties": {"a": {"type": "wrong"}}}, "no OpenAPI"),
+    ({"type": "object", "example": {}, "required": ["a"]}, "example"),
+    ({"type": "object", "example": {}, "properties": {"a": {"$ref": "http://localhost/x"}}}, "refer"),
+])
+def test_schemas_that_cannot_be_used(schema, says):
+    with pytest.raises(Invalid, match=says):
+        check_schema(schema)
+
+
+def test_an_event_must_fit_and_is_not_repeated_in_the_refusal():
+    check_schema(SCHEMA)
+    check_parameters(SCHEMA, {"name": "Ada", "nick": None, "streak": {"days": 1}})
+    with pytest.raises(Invalid, match="name does not fit") as refused:
+        check_parameters(SCHEMA, {"name": 123456, "streak": {"days": 1}})
+    assert "123456" not in str(refused.value)
+
+
+def test_a_message_may_only_use_what_every_event_has():
+    check_messages(text("{name} {streak.days}", "name", "streak.days"), SCHEMA)
+    assert is_required(SCHEMA, "streak.days") and not is_required(SCHEMA, "streak.best")
+    with pytest.raises(Invalid, match="does not require"):
+        check_messages(text("{nick}", "nick"), SCHEMA)
+    with pytest.raises(Invalid, match="do not list"):
+        check_messages(text("{name}"), SCHEMA)
+    with pytest.raises(Invalid, match="uid"):
+        check_messages(Messages(sms=[*text("x").sms, *text("y").sms]), SCHEMA)
+    with pytest.raises(Invalid, match="example"):
+        check_messages(text("{streak}", "streak"), SCHEMA)
+
+
+def test_what_comes_with_the_program_keeps_the_rules():
+    for one in BUILT_IN:
+        check_slug(one.slug)
+        check_strategy(one.strategy)
+        check_schema(one.schema)
+        check_messages(one.messages.in_order(), one.schema)
