@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from keystead.engine.script_header import body_problems
+from keystead.engine.scripts import Script
 
-from .source import scripts
+from .source import SOURCE, scripts
 
 LONGEST_BODY_LINES = 60
 WHOLE = [path for path in scripts() if not path.name.startswith("_")]
@@ -24,11 +25,9 @@ def split(path: Path) -> tuple[list[str], list[str]]:
     start = 1
     while start < len(lines) and lines[start].startswith("--") and not lines[start].startswith("-- include"):
         start += 1
-    body: list[str] = []
-    for line in lines[start:]:
-        included = re.match(r"-- include (_\w+)\s*$", line)
-        body += (path.parent / f"{included[1]}.lua").read_text(encoding="utf-8").splitlines() if included else [line]
-    return lines[1:start], body
+    package, _, inside = str(path.relative_to(SOURCE.parent)).partition("/scripts/")
+    script = Script(package.replace("/", "."), f"scripts/{inside}")
+    return lines[1:start], script.text.splitlines()[start:]
 
 
 def code(body: list[str]) -> str:
@@ -109,8 +108,13 @@ def test_the_engine_reads_the_same_header(path):
     assert not [problem for problem in problems if not problem.startswith("the body has ")]
 
 
-def test_every_fragment_is_included_by_a_script_beside_it():
+def test_every_fragment_is_included_by_a_script():
+    """Beside it by its name, elsewhere by the name of its package and its path."""
+    lines = {path: path.read_text(encoding="utf-8").splitlines() for path in scripts()}
     for fragment in FRAGMENTS:
-        users = [path for path in fragment.parent.glob("*.lua")
-                 if f"-- include {fragment.stem}" in path.read_text(encoding="utf-8")]
+        package, _, inside = str(fragment.relative_to(SOURCE.parent).with_suffix("")).partition("/scripts/")
+        far = f"-- include {package.replace('/', '.')}:scripts/{inside}"
+        near = f"-- include {fragment.stem}"
+        users = [path for path, found in lines.items()
+                 if far in found or (near in found and path.parent == fragment.parent)]
         assert users, f"{fragment.name} is included by nothing"

@@ -52,9 +52,7 @@ class Script:
 
     @cached_property
     def text(self) -> str:
-        folder, _, name = self.path.rpartition("/")
-        root = files(self.package)
-        return _with_includes(root.joinpath(folder), name)
+        return _joined(self.package, self.path)
 
     @cached_property
     def sha(self) -> str:
@@ -152,12 +150,19 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, int | float) else type(value).__name__
 
 
-def _with_includes(folder: Any, name: str) -> str:
-    """The text of a script, with each line ``-- include _name`` replaced by that fragment."""
+def _joined(package: str, path: str) -> str:
+    """The text of a script, with each include line replaced by that fragment, and by what the fragment includes.
+
+    ``-- include _name`` takes a fragment from beside the file, ``-- include keystead.patterns:scripts/guarded/_writes``
+    one of another package.
+    """
+    folder = path.rpartition("/")[0]
     lines = []
-    for line in folder.joinpath(name).read_text(encoding="utf-8").splitlines():
+    for line in files(package).joinpath(path).read_text(encoding="utf-8").splitlines():
         if line.startswith("-- include "):
-            lines.append(folder.joinpath(line.removeprefix("-- include ").strip() + ".lua").read_text("utf-8").rstrip())
+            other, _, place = line.removeprefix("-- include ").strip().rpartition(":")
+            fragment = _joined(other or package, f"{place}.lua" if other else f"{folder}/{place}.lua")
+            lines.append(fragment.rstrip())
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"

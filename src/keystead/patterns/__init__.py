@@ -25,6 +25,7 @@ from keystead.patterns.fairqueue_lanes import FairLanes, lane_names
 from keystead.patterns.fairqueue_values import Leased, LeasedBatch, Parked, Produced, Requeued, Restored, Woken
 from keystead.patterns.fanout import FanOut, FanOutHere
 from keystead.patterns.fanout_room import Envelope, Event, FanOutListener, TooSlow
+from keystead.patterns.guarded import Once, Writes, judged, once
 from keystead.patterns.leader import Following, Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
@@ -126,6 +127,7 @@ __all__ = [
     "MonthlyCounter",
     "MoveStop",
     "MovedDue",
+    "Once",
     "OnlineMarkers",
     "Outbox",
     "OutboxEntry",
@@ -179,9 +181,12 @@ __all__ = [
     "Woken",
     "WorkList",
     "Worker",
+    "Writes",
     "check_all",
+    "judged",
     "lane_names",
     "new_lock_id",
+    "once",
     "seconds_of",
     "version_of",
 ]

@@ -15,7 +15,8 @@ import msgspec
 from keystead.engine import Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
-from keystead.keys import Layout, Reply
+from keystead.keys import Layout
+from keystead.patterns.guarded import Writes
 from keystead.telemetry import counts
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 STORE = Script("keystead.patterns", "scripts/daily/store.lua")
 MOST_AMOUNT = 10**12
 MOST_DAY = 999_999
+Amounts = tuple[int, list[tuple[str, int]], list[tuple[str, list[tuple[str, int]]]]]
 
 counts.describe("daily_late", "counts that came after their day was rotated, by family")
 counts.describe("daily_overflow", "amounts counted as other, because a day's breakdown had too many values, by family")
@@ -99,25 +101,33 @@ class Tally:
     def store(self, on: ScriptRunner) -> Awaitable[Stored]:
         """Add it all on the server in one atomic step, as one round trip or as a part of the caller's pipeline.
 
-        Each day's ``earliest`` is lowered before its counts are written. Storing a tally twice counts twice.
+        Each day's ``earliest`` is lowered before its counts are written. Storing a tally twice counts twice. On
+        ``Writes`` it is remembered, and counted when those happen.
         """
         if not self._days:
             return _Nothing()
+        if isinstance(on, Writes):
+            return on.count(self)
+        names, most_fields, amounts = self.amounts(on.layout)
+        arguments = secrets.token_urlsafe(9), most_fields, msgspec.msgpack.encode(amounts)
+        # Made here from checked values, so they need not be held against the header again.
+        return on.run_script(STORE, (len(names), *names, *arguments), lambda reply: self.stored(*reply))
+
+    def amounts(self, layout: Layout) -> tuple[list[bytes], int, list[Amounts]]:
+        """What scripts are told: the keys, how many values a breakdown may have, and the amounts by day."""
         family = self.family
-        names: list[bytes] = list(family.fixed_names(on.layout))
+        names: list[bytes] = list(family.fixed_names(layout))
         amounts = []
         for day, (plain, broken_down) in self._days.items():
-            counts_name, breakdown_names = family.day_names(day, on.layout)
+            counts_name, breakdown_names = family.day_names(day, layout)
             names.append(counts_name)
             names += [breakdown_names[event] for event in broken_down]
             pairs = [(event, list(fields.items())) for event, fields in broken_down.items()]
             amounts.append((day, list(plain.items()), pairs))
-        arguments = secrets.token_urlsafe(9), family.most_breakdown_fields, msgspec.msgpack.encode(amounts)
-        # Made here from checked values, so they need not be held against the header again.
-        return on.run_script(STORE, (len(names), *names, *arguments), self._stored)
+        return names, family.most_breakdown_fields, amounts
 
-    def _stored(self, reply: Reply) -> Stored:
-        late, overflow = reply
+    def stored(self, late: int, overflow: int) -> Stored:
+        """What the server said of these amounts; counts what was late or too much."""
         if late:
             counts.add("daily_late", late, family=self.family.name)
         if overflow:

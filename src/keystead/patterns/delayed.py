@@ -26,6 +26,7 @@ from keystead.keys import (
     Value,
 )
 from keystead.keys.codecs import Of
+from keystead.keys.executor import Executor
 from keystead.patterns.delayed_worker import BURY, DelayedWorker, DueItems, due_items, obituaries
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
@@ -96,7 +97,7 @@ class DelayedSet(Generic[T]):
             **told(facts, scripts=_scripts("take", "reschedule", "move_due", "claim", "adopt", "replay"),
                    dead=self.dead_key),
         )
-        held = _scripts("take", "finish", "reschedule")
+        held = _scripts("take", "finish", "settle", "reschedule")
         self.purgatory_key: SortedSetKey[T] = SortedSetKey(
             keyspace, shelter, of, member=member, score=score,
             **told(facts, "taken by the default worker, not settled", scripts=held, dead=self.dead_key),
@@ -147,17 +148,17 @@ class DelayedSet(Generic[T]):
     # -- waiting ----------------------------------------------------------------------------------------------------
 
     def schedule(
-        self, on: Valkey | Pipeline, member: T, at: float, *, if_waiting: IfWaiting = IfWaiting.REPLACE
+        self, on: Executor, member: T, at: float, *, if_waiting: IfWaiting = IfWaiting.REPLACE
     ) -> Awaitable[bool]:
         """Let a member be due at a time; says whether that changed anything. Also for a caller's transaction."""
         command = ("ZADD", self.due.name(on.layout), *if_waiting.value, "CH", repr(float(at)), self._encoded(member))
         return on.run(command, bool)
 
-    def schedule_many(self, on: Valkey | Pipeline, times: Mapping[T, float]) -> Awaitable[int]:
+    def schedule_many(self, on: Executor, times: Mapping[T, float]) -> Awaitable[int]:
         """Let several members be due, each at its time; says how many are new."""
         return self.due.add_many(on, times)
 
-    def cancel(self, on: Valkey | Pipeline, *members: T) -> Awaitable[int]:
+    def cancel(self, on: Executor, *members: T) -> Awaitable[int]:
         """Members wait no longer; says how many did. One that a worker has taken is not reached any more."""
         return self.due.remove(on, *members)
 

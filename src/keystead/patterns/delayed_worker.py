@@ -11,6 +11,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import Codec, ListRef, MapRef, Reply, SortedSetRef, Undecodable
+from keystead.patterns.guarded import Writes, judged
 from keystead.patterns.worklist_items import DeadLetter, Spoiled, count_spoiled, facts_of
 from keystead.patterns.worklist_liveness import Liveness
 from keystead.patterns.worklist_worker import Failed, Recovered, Rules
@@ -23,7 +24,7 @@ def _script(verb: str) -> Script:
 
 
 TAKE, TAKE_MORE, FINISH, RESCHEDULE = _script("take"), _script("take_more"), _script("finish"), _script("reschedule")
-FAIL, BURY, RECOVER = _script("fail"), _script("bury"), _script("recover")
+FAIL, BURY, RECOVER, SETTLE = _script("fail"), _script("bury"), _script("recover"), _script("settle")
 
 
 class DueItem(msgspec.Struct, Generic[T], frozen=True):
@@ -102,6 +103,15 @@ class DelayedWorker(Generic[T]):
         given = tuple(items)
         return FINISH(on, keys=(self.purgatory, self.poison), args=[item.raw for item in given],
                       decode=lambda missing: _settled(given, missing))
+
+    def settle(self, on: ScriptRunner, item: DueItem[T], writes: Writes) -> Awaitable[bool]:
+        """Remove this member from purgatory and do the writes, in one atomic step; or neither, and say False.
+
+        False: another worker has adopted it, and what follows from it is that worker's.
+        """
+        names, packed = writes.packed(on.layout)
+        return SETTLE(on, keys=(self.purgatory, self.poison, *names), args=(item.raw, packed),
+                      decode=lambda reply: bool(judged(writes, reply)))
 
     def reschedule(self, on: ScriptRunner, items: Sequence[tuple[DueItem[T], float]]) -> Awaitable[Settled[T]]:
         """Return members from purgatory to the waiting ones, each due at its new time; in one step.

@@ -26,9 +26,11 @@ from keystead.keys import (
     Undecodable,
     Value,
 )
+from keystead.keys.executor import Command, Executor
 from keystead.keys.references_hashes import as_dict
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
+from keystead.patterns.guarded import Writes, judged
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -156,11 +158,23 @@ class PendingIndex(Generic[R]):
         self, on: ScriptRunner, member: str, record: R, score: float, *, only_new: bool = False
     ) -> Awaitable[bool]:
         """Write record and index entry together. With ``only_new`` an existing member stays and the answer is False."""
+        fields = self._fields(record)
+        return OPEN(on, keys=[self.index, self.record(member)], args=(member, float(score), int(only_new), *fields),
+                    decode=bool)
+
+    def write(self, on: Executor, member: str, record: R, score: float) -> Awaitable[None]:
+        """Write record and index entry together, over what was there; for a caller's transaction or guarded writes."""
+        index, name = self.index.name(on.layout), self.record(member).name(on.layout)
+        commands: list[Command] = [
+            ("ZADD", index, float(score), member), ("DEL", name), ("HSET", name, *self._fields(record))
+        ]
+        return on.run_block(commands, lambda replies: None)
+
+    def _fields(self, record: R) -> list[str | bytes]:
         fields = [part for pair in self.record_key.record.encode(record).items() for part in pair]
         if not fields:
             raise DeclarationError(f"{self.record_key.pattern}: a record of which every field is None cannot be kept")
-        return OPEN(on, keys=[self.index, self.record(member)], args=(member, float(score), int(only_new), *fields),
-                    decode=bool)
+        return fields
 
     def get(self, on: ScriptRunner, member: str) -> Awaitable[PendingEntry[R] | None]:
         """The member with its score and record, or None. Raises ``Corrupt`` if the record does not decode."""
@@ -177,39 +191,53 @@ class PendingIndex(Generic[R]):
         return READ(on, keys=[self.index, reference], args=(member,), decode=decode)
 
     def update(
-        self, on: ScriptRunner, member: str, expected: int | None, *, score: float | None = None, **fields: Any
+        self, on: ScriptRunner, member: str, expected: int | None, *, score: float | None = None,
+        writes: Writes | None = None, **fields: Any,
     ) -> Awaitable[PendingOutcome]:
         """Change fields (None removes one) and the score, if the number of changes still is ``expected``.
 
-        Adds one to that number. ``expected`` None asks only that the member is there.
+        Adds one to that number. ``expected`` None asks only that the member is there. ``writes`` happen in the same
+        step, or not at all.
         """
         if self._changes and self._changes in fields:
             raise DeclarationError(f"{self.record_key.pattern}: {self._changes} counts by itself; do not write it")
         written = self.record_key.record.encode_fields(fields)
         gone = [name for name in fields if name not in written]
         flat = [part for pair in written.items() for part in pair]
+        done = Writes(on.layout) if writes is None else writes
+        names, packed = done.packed(on.layout)
+        new_score = "" if score is None else repr(float(score))
         return UPDATE(
-            on, keys=[self.index, self.record(member)],
-            args=(member, *self._guard(expected), "" if score is None else repr(float(score)), len(gone), *gone, *flat),
-            decode=PendingOutcome,
+            on, keys=[self.index, self.record(member), *names],
+            args=(member, *self._guard(expected), new_score, packed, len(gone), *gone, *flat),
+            decode=lambda reply: PendingOutcome(judged(done, reply)),
         )
 
     def remove(
-        self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready = ()
+        self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready = (), writes: Writes | None = None
     ) -> Awaitable[PendingOutcome]:
-        """Delete record and index entry, guarded as ``update``; ``push`` puts ready bytes on lists in the same step."""
-        return self._guarded(REMOVE, on, member, expected, push)
+        """Delete record and index entry, guarded as ``update``.
+
+        In the same step, or not at all, ``push`` puts ready bytes on lists and the ``writes`` happen.
+        """
+        return self._guarded(REMOVE, on, member, expected, push, writes)
 
     def retry(self, on: ScriptRunner, member: str, expected: int | None, *, push: Ready) -> Awaitable[PendingOutcome]:
         """Push ready bytes onto lists, guarded as ``update``; the pair stays as it is."""
-        return self._guarded(RETRY, on, member, expected, push)
+        return self._guarded(RETRY, on, member, expected, push, None)
 
     def _guarded(
-        self, script: Script, on: ScriptRunner, member: str, expected: int | None, push: Ready
+        self, script: Script, on: ScriptRunner, member: str, expected: int | None, push: Ready, writes: Writes | None
     ) -> Awaitable[PendingOutcome]:
+        done = Writes(on.layout)
+        for target, raw in push:
+            done.run(("RPUSH", target.name(on.layout), raw), int)
+        if writes is not None:
+            done.add(writes)
+        names, packed = done.packed(on.layout)
         return script(
-            on, keys=[self.index, self.record(member), *(target for target, _ in push)],
-            args=(member, *self._guard(expected), *(raw for _, raw in push)), decode=PendingOutcome,
+            on, keys=[self.index, self.record(member), *names], args=(member, *self._guard(expected), packed),
+            decode=lambda reply: PendingOutcome(judged(done, reply)),
         )
 
     def _guard(self, expected: int | None) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import AtMost, FlagKey, Keyspace, ListKey, ListRef, MapKey, SetKey, Sliding, Value
 from keystead.keys.codecs import Of
+from keystead.keys.executor import Executor
 from keystead.patterns.derived import around
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec
@@ -56,11 +57,12 @@ class WorkList(Generic[T]):
             keyspace, pattern, of, **told(facts, scripts=_scripts("take", "put_back", "adopt"), dead=self.dead_key)
         )
         self.purgatory_key: ListKey[T] = ListKey(keyspace, shelter, of, **told(
-            facts, "taken by the default worker, not finished", scripts=_scripts("take", "finish", "recover"),
+            facts, "taken by the default worker, not finished", scripts=_scripts("take", "finish", "settle", "recover"),
             dead=self.dead_key,
         ))
         self.worker_key: ListKey[T] = ListKey(keyspace, f"{shelter}:{{worker}}", of, **told(
-            facts, "taken by one worker, not finished", scripts=_scripts("take", "finish", "adopt"), dead=self.dead_key
+            facts, "taken by one worker, not finished", scripts=_scripts("take", "finish", "settle", "adopt"),
+            dead=self.dead_key,
         ))
         presence = _scripts("take", "leave", "adopt")
         self.alive_key = FlagKey(keyspace, f"{shelter}:{{worker}}:alive", **told(
@@ -107,11 +109,11 @@ class WorkList(Generic[T]):
 
     # -- filling ----------------------------------------------------------------------------------------------------
 
-    def push(self, on: Valkey | Pipeline, *values: T) -> Awaitable[int]:
+    def push(self, on: Executor, *values: T) -> Awaitable[int]:
         """Append, in one step; returns the new length. For use inside a caller's transaction as well."""
         return self.push_raw(on, *map(self.queue_key.codec.encode, values))
 
-    def push_raw(self, on: Valkey | Pipeline, *raws: bytes) -> Awaitable[int]:
+    def push_raw(self, on: Executor, *raws: bytes) -> Awaitable[int]:
         """Append bytes as they are, for elements that were encoded elsewhere."""
         if not raws:
             raise DeclarationError(f"{self.queue_key.pattern}: there is nothing to push")

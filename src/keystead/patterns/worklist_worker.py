@@ -11,6 +11,7 @@ from keystead.engine import Pipeline, Script, Valkey
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import KeyReference, ListRef, MapRef, Reply
+from keystead.patterns.guarded import Writes, judged
 from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, count_spoiled, facts_of, opened
 from keystead.patterns.worklist_liveness import Liveness
 
@@ -27,7 +28,7 @@ def _script(verb: str) -> Script:
 TAKE, TAKE_MORE, TAKE_FROM = _script("take"), _script("take_more"), _script("take_from")
 FINISH, FINISH_AND_TAKE = _script("finish"), _script("finish_and_take")
 HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
-RECOVER = _script("recover")
+RECOVER, SETTLE = _script("recover"), _script("settle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,16 @@ class Worker(Generic[T]):
             on, keys=(self.purgatory, self.poison), args=[item.raw for item in given],
             decode=lambda missing: _finished(given, missing),
         )
+
+    def settle(self, on: ScriptRunner, item: Item[T], writes: Writes) -> Awaitable[bool]:
+        """Remove this item from purgatory and do the writes, in one atomic step; or neither, and say False.
+
+        False: another worker has adopted the item, and what follows from it is that worker's. After a lost reply do not
+        settle again: take, and see what is left.
+        """
+        names, packed = writes.packed(on.layout)
+        return SETTLE(on, keys=(self.purgatory, self.poison, *names), args=(item.raw, packed),
+                      decode=lambda reply: bool(judged(writes, reply)))
 
     def hand_over(
         self, on: ScriptRunner, results: Sequence[tuple[Item[T], bytes]], to: ListRef[Any]

@@ -1,22 +1,22 @@
 #!lua
--- retry: push ready values onto lists, unless the record is gone or changed; the pair stays as it is.
+-- retry: do writes, unless the record is gone or changed; the pair stays as it is.
 -- KEYS[1]    zset   index
 -- KEYS[2]    hash   record
--- KEYS[3..]  list   targets   same tag; any number
+-- KEYS[3..]  any    places    keys of the writes
 -- ARGV[1]    bytes  member
 -- ARGV[2]    text   changes   field that counts changes; empty: none does
 -- ARGV[3]    text   expected  its value as the caller saw it; empty: whatever it is
--- ARGV[4..]  bytes  ready     one value for each target
--- Returns  1 when done, 0 when there is no such member (a broken pair is removed), -1 when it was changed
--- Cost     O(log(n) + targets)
--- Repeat: not safe; a repeat pushes again
+-- ARGV[4]    bytes  writes    packed, see guarded/_writes; empty: none
+-- Returns  {1 when done; then late entries and overflow for each tally}; {0} when there is no such member (a broken pair
+--          is removed), {-1} when it was changed
+-- Cost     O(log(n) + writes)
+-- Repeat: not safe; a repeat writes again
 -- include _pair
 -- include _guard
--- include _ready
-local index, record, member, changes, expected = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+-- include keystead.patterns:scripts/guarded/_writes
+local index, record, member, changes, expected, packed = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-check_lists()
+local writes = read_writes(packed, 3)
 local found = guarded(index, record, member, changes, expected)
-if found ~= 1 then return found end
-push_ready(#ARGV - (#KEYS - 3))
-return 1
+if found ~= 1 then return {found} end
+return {1, unpack(write_all(writes, 3))}
