@@ -10,10 +10,23 @@ from sqlalchemy import func, insert, select
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
 from keystead.jobs.keys import Queue
-from keystead.members import Activity, Attribution, Source, Users, Visitors
-from keystead.members.jobs import register
-from keystead.members.stats import CONVERSION, NEW_USERS, RETENTION, USERS
+from keystead.members import (
+    Activity,
+    Attribution,
+    Contacts,
+    PushTokens,
+    Source,
+    Suppression,
+    Timezones,
+    Users,
+    Visitors,
+)
+from keystead.members.contact_changes import ERASED_JOB, REACHABILITIES_JOB, REACHABILITY_JOB
+from keystead.members.contact_tables import CONTACT_METHOD_LOG
+from keystead.members.jobs import register, register_tokens
+from keystead.members.stats import CONTACT_METHODS, CONVERSION, NEW_USERS, PUSH_TOKENS, RETENTION, USERS
 from keystead.members.tables import USERS as ROWS
+from keystead.members.timezones import TIMEZONE_JOB
 from keystead.store import Database, SqlOutbox
 from keystead.testing.clock import MovableClock
 
@@ -35,6 +48,59 @@ class Room:
         self.visitors = Visitors(valkey, database, self.clock, b"a secret of tests")
         self.users = Users(valkey, database, self.outbox, self.clock)
         self.activity = Activity(valkey, self.users, self.clock)
+        self.contacts = Contacts(database, self.outbox, self.clock)
+        self.suppression = Suppression(database, self.outbox, self.clock)
+        self.tokens = PushTokens(database, self.outbox, self.clock)
+        self.timezones = Timezones(valkey, database, self.outbox, self.clock)
+        register_tokens(self.book, self.tokens)
+        self.told: list[tuple[str, ...]] = []
+        self._listen()
+
+    def _listen(self) -> None:
+        """Answer to what the room tells those above it: remember it."""
+
+        async def reachability(user_sub: str, channel: str, reason: str) -> None:
+            self.told.append((user_sub, channel, reason))
+
+        async def reachabilities(user_subs: list[str], channel: str, reason: str) -> None:
+            self.told.extend((user_sub, channel, reason) for user_sub in user_subs)
+
+        async def erased(user_sub: str) -> None:
+            self.told.append((user_sub, "erased"))
+
+        async def zone(user_sub: str, timezone: str) -> None:
+            self.told.append((user_sub, timezone))
+
+        self.book.register(REACHABILITY_JOB, reachability)
+        self.book.register(REACHABILITIES_JOB, reachabilities)
+        self.book.register(ERASED_JOB, erased)
+        self.book.register(TIMEZONE_JOB, zone)
+
+    async def heard(self) -> list[tuple[str, ...]]:
+        """What the rooms above were told since the last time, in order."""
+        await self.settle()
+        told = sorted(self.told)
+        self.told.clear()
+        return told
+
+    async def log(self) -> list[tuple[str, str, str, str]]:
+        """The log of contacts: channel, identifier, action, reason."""
+        rows = CONTACT_METHOD_LOG.c
+        async with self.database.reading() as sql:
+            found = await sql.execute(
+                select(rows.channel, rows.identifier, rows.action, rows.reason).order_by(rows.id)
+            )
+            return [(channel, who, action, reason["reason"]) for channel, who, action, reason in found]
+
+    async def contact_counts(self) -> dict[str, int]:
+        """What was counted of contacts and devices today, with breakdowns."""
+        await self.settle()
+        day = CONTACT_METHODS.day_of(self.clock.now())
+        methods, tokens = await CONTACT_METHODS.read(self.valkey, day), await PUSH_TOKENS.read(self.valkey, day)
+        found = {
+            f"{event}/{how}": amount for event, fields in methods.breakdowns.items() for how, amount in fields.items()
+        }
+        return found | {event: amount for event, amount in tokens.counts.items() if amount}
 
     async def settle(self, times: int = 1) -> None:
         """Relay what the transactions left, and run the jobs, each so many times: as a worker does, and quicker."""

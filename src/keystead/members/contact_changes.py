@@ -83,7 +83,8 @@ class ContactChanges:
         if self._methods or self._tokens:
             methods: Sequence[list[object]] = [[*event, amount] for event, amount in self._methods.items()]
             await outbox.enqueue(
-                sql, COUNT_CONTACTS_JOB, uid=new_uid("cc"), at=self._now, methods=methods, tokens=dict(self._tokens)
+                sql, COUNT_CONTACTS_JOB, uid=new_uid("cc"), changed_at=self._now, methods=methods,
+                tokens=dict(self._tokens),
             )
         for (channel, reason), subs in self._reached.items():
             people = list(subs)

@@ -1,13 +1,14 @@
 """Counting what was written to SQL: each thing once, however often the count is asked for."""
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Final
 
 from keystead.engine import Script
 from keystead.engine.scripts import ScriptRunner
 from keystead.keys import KeyReference
-from keystead.members.keys import CONVERSIONS_COUNTED, COUNTED_SECONDS, CREATED_COUNTED
-from keystead.members.stats import CONVERSION, NEW_USERS, RETENTION, USERS
+from keystead.members.keys import CONTACTS_COUNTED, CONVERSIONS_COUNTED, COUNTED_SECONDS, CREATED_COUNTED
+from keystead.members.stats import CONTACT_METHODS, CONVERSION, NEW_USERS, PUSH_TOKENS, RETENTION, USERS
+from keystead.patterns import Once, Writes, once
 from keystead.patterns.rows_by_day import Change, RowsAdded
 
 COUNT_CREATED: Final = Script("keystead.members", "scripts/count_created.lua")
@@ -44,3 +45,19 @@ def count_conversions(
     return CONVERSION.add_once(
         on, CONVERSIONS_COUNTED.at(uid), changes, held_seconds=COUNTED_SECONDS, day=unix_date, verified=verified
     )
+
+
+def count_contacts(
+    on: ScriptRunner, uid: str, at: float, methods: Sequence[tuple[str, str, int]], tokens: Mapping[str, int]
+) -> Awaitable[Once]:
+    """Count changes of contacts and devices of the instant ``at``, once for each uid, in one atomic step."""
+    writes = Writes(on.layout)
+    of_methods, of_tokens = CONTACT_METHODS.tally(), PUSH_TOKENS.tally()
+    for event, breakdown, amount in methods:
+        of_methods.incr(event, breakdown, amount, at=at)
+    for event, amount in tokens.items():
+        of_tokens.incr(event, amount=amount, at=at)
+    for tally in (of_methods, of_tokens):
+        if tally:
+            tally.store(writes)
+    return once(on, CONTACTS_COUNTED.at(uid), writes)

@@ -5,13 +5,20 @@ from typing import Any, Final
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
+from keystead.errors import NotFound
+from keystead.ids import UserSub
 from keystead.jobs import Calendar, JobBook, Recurring
 from keystead.members.attribution import Attribution
-from keystead.members.counting import CONVERSIONS_JOB, CREATED_JOB, count_conversions, count_created
+from keystead.members.contact_changes import COUNT_CONTACTS_JOB
+from keystead.members.counting import CONVERSIONS_JOB, CREATED_JOB, count_contacts, count_conversions, count_created
+from keystead.members.push_tokens import REGISTER_TOKEN_JOB, PushTokens
 from keystead.members.visitor_jobs import ClickJob, LinkJob
+from keystead.telemetry import logger
 
 LINKS_JOB: Final = "keystead.members.record_links"
 CLICKS_JOB: Final = "keystead.members.record_clicks"
+
+_log = logger("members")
 
 
 def register(
@@ -29,6 +36,9 @@ def register(
         rows = [(row, field, amount) for row, field, amount in changes]
         await count_conversions(valkey, uid, unix_date, rows, verified)
 
+    async def contacts(uid: str, changed_at: float, methods: list[list[Any]], tokens: dict[str, int]) -> None:
+        await count_contacts(valkey, uid, changed_at, [(event, how, amount) for event, how, amount in methods], tokens)
+
     async def record_links() -> None:
         await links.run()
 
@@ -37,8 +47,21 @@ def register(
 
     book.register(CREATED_JOB, created)
     book.register(CONVERSIONS_JOB, conversions)
+    book.register(COUNT_CONTACTS_JOB, contacts)
     book.register(LINKS_JOB, record_links)
     book.register(CLICKS_JOB, record_clicks)
+
+
+def register_tokens(book: JobBook, tokens: PushTokens) -> None:
+    """Add the job that registers devices."""
+
+    async def register_token(user_sub: str, expo_push_token: str, platform: str) -> None:
+        try:
+            await tokens.register(UserSub(user_sub), expo_push_token, platform)
+        except NotFound:  # somebody who left meanwhile; trying again brings nobody back
+            _log.info("a device of somebody who is not there any more")
+
+    book.register(REGISTER_TOKEN_JOB, register_token)
 
 
 def recurring() -> tuple[Recurring, ...]:

@@ -3,13 +3,14 @@
 from typing import Final
 
 from keystead.jobs import RunFacts
-from keystead.keys import AtMost, FlagKey, Keyspace, Matching, Personal, RecordKey
+from keystead.keys import AtMost, Exactly, FlagKey, Keyspace, Matching, Personal, RecordKey, StringKey
 from keystead.members.models import VisitorClick, VisitorLink
 from keystead.patterns import SmartLock, WorkList
 
 MEMBERS = Keyspace("members", tag="members")
 
 REPEAT_SECONDS: Final = 60
+TIMEZONE_SECONDS: Final = 900
 # A job can be replayed by hand for thirty days; after twice that nobody counts the same thing again.
 COUNTED_SECONDS: Final = 60 * 86400
 VISITOR_UID: Final = Matching(
@@ -31,6 +32,19 @@ CONVERSIONS_COUNTED = FlagKey(
     MEMBERS, "members:counted:conversions:{uid}", ttl=AtMost(COUNTED_SECONDS),
     purpose="changes of one transaction were added to the counts by campaign, and are not to be added again",
     writers=("members.counting",), readers=("members.counting",), scripts=("rows_by_day/add_once.lua",),
+)
+CONTACTS_COUNTED = FlagKey(
+    MEMBERS, "members:counted:contacts:{uid}", ttl=AtMost(COUNTED_SECONDS),
+    purpose="changes of contacts of one transaction were counted, and are not to be counted again",
+    writers=("members.counting",), readers=("members.counting",), scripts=("guarded/once.lua",),
+)
+
+# -- where somebody lives by the clock ------------------------------------------------------------------------------
+
+TIMEZONE_SAID = StringKey(
+    MEMBERS, "user:timezones:{sub}", str, ttl=Exactly(TIMEZONE_SECONDS), personal=Personal(variable="sub"),
+    purpose="the time zone that somebody said last; whoever says it again changes nothing",
+    writers=("members.timezones",), readers=("members.timezones",),
 )
 
 # -- people seen on devices -----------------------------------------------------------------------------------------

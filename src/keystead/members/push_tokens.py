@@ -1,24 +1,29 @@
 """Devices that push messages are sent to. A device belongs to whoever registered it last."""
 
+import asyncio
+import random
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
-from keystead.errors import Invalid, NotFound
+from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.ids import UserSub, new_uid
 from keystead.members.contact_changes import Action, ContactChanges
 from keystead.members.contact_tables import USER_PUSH_TOKENS
 from keystead.members.tables import USERS
 from keystead.store import Database, SqlOutbox
 
+REGISTER_TOKEN_JOB: Final = "keystead.members.register_push_token"  # noqa: S105 - a name
 TOKENS_PER_PERSON: Final = 10
 PLATFORMS: Final = ("ios", "android", "generic")
 TOKEN_PATTERN: Final = r"^ExponentPushToken\[[A-Za-z0-9_-]+\]$"  # noqa: S105 - the form of a token
+ROUNDS: Final = 10
+_PAUSE_SECONDS: Final = 0.2
 LEAST_TOKEN, MOST_TOKEN = 20, 63
 
 _TOKEN: Final = re.compile(TOKEN_PATTERN)
@@ -34,6 +39,10 @@ class Registered(StrEnum):
     REFRESHED = "refreshed"
     REASSIGNED = "reassigned"
     CREATED = "created"
+
+
+class _LostRace(Exception):
+    """Somebody else has just registered the device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,14 @@ class PushTokens:
         token, ``NotFound`` without the person.
         """
         check_token(token, platform)
+        for _ in range(ROUNDS):
+            try:
+                return await self._register(sub, token, platform)
+            except _LostRace:
+                await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS))
+        raise Unavailable(f"a device could not be registered in {ROUNDS} rounds: others register it too; try again")
+
+    async def _register(self, sub: UserSub, token: str, platform: str) -> Registered:
         now = self._clock.now()
         changes = ContactChanges(now)
         async with self._database.transaction() as sql:
@@ -74,10 +91,11 @@ class PushTokens:
                     changes.did(row.user_id, "push", token, Action.DELETE, "reassigned", to=sub)
                     changes.reached(row.sub, "push", "unreachable")
                 await self._make_room(sql, user, changes)
-                await sql.execute(insert(USER_PUSH_TOKENS).values(
-                    uid=new_uid("upt"), user_id=user, platform=platform, token=token, receives_notifications=True,
-                    created_at=now, updated_at=now, last_seen_at=now,
-                ))
+                if not await self._database.insert_many(sql, USER_PUSH_TOKENS, [{
+                    "uid": new_uid("upt"), "user_id": user, "platform": platform, "token": token,
+                    "receives_notifications": True, "created_at": now, "updated_at": now, "last_seen_at": now,
+                }], ignore_conflicts=True):
+                    raise _LostRace
                 changes.did(user, "push", token, Action.CREATE_UNVERIFIED, "app", platform=platform)
                 changes.reached(sub, "push", "push_token_added")
             changes.counted_token(outcome.value)

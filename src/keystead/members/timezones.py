@@ -6,14 +6,21 @@ from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from keystead.clock import Clock
 from keystead.dates import LOS_ANGELES
+from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound
-from keystead.ids import UserSub
+from keystead.ids import UserSub, new_uid
+from keystead.members.contact_tables import USER_TIMEZONE_LOG
+from keystead.members.keys import TIMEZONE_SAID
 from keystead.members.tables import USERS
-from keystead.store import Database
+from keystead.store import Database, SqlOutbox
 
+# A job that rooms above answer to: ``user_sub`` lives by ``timezone`` now.
+TIMEZONE_JOB: Final = "members.timezone_changed"
 DEFAULT_ZONE: Final = LOS_ANGELES
 _STEP: Final = 1000
 
@@ -40,8 +47,8 @@ def zone_of(name: str | None) -> ZoneInfo:
 class Timezones:
     """The zones of people, as they are stored."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, valkey: Valkey, database: Database, outbox: SqlOutbox, clock: Clock) -> None:
+        self._valkey, self._database, self._outbox, self._clock = valkey, database, outbox, clock
 
     async def of(self, sub: UserSub) -> ZoneInfo:
         """The person's zone; the default one also for somebody who does not exist."""
@@ -58,19 +65,42 @@ class Timezones:
                 names.update((sub, name) for sub, name in found)
         return {sub: zone_of(names.get(sub)) for sub in wanted}
 
-    async def set(self, sub: UserSub, timezone: str) -> bool:
-        """Store where the person lives by now; says whether that is a change.
+    async def set(self, sub: UserSub, timezone: str, technique: str = "app") -> bool:
+        """Store where the person lives by now; says whether that is a change. Who says the same again costs no SQL.
 
-        ``Invalid`` for a zone that does not exist, ``NotFound`` for a person who does not.
+        ``technique``: how it was learnt. ``Invalid`` for a zone that does not exist, ``NotFound`` for a person who
+        does not.
         """
         checked_zone(timezone)
-        async with self._database.transaction() as sql:
-            changed = await sql.execute(
-                update(USERS).where(USERS.c.sub == sub, USERS.c.timezone.is_distinct_from(timezone))
-                .values(timezone=timezone)
-            )
-            if changed.rowcount:
-                return True
-            if (await sql.execute(select(USERS.c.id).where(USERS.c.sub == sub))).first() is None:
-                raise NotFound("there is no such person")
+        if await TIMEZONE_SAID.at(sub).get(self._valkey) == timezone:
             return False
+        async with self._database.transaction() as sql:
+            changed = await store_zone(sql, self._outbox, sub, timezone, technique, self._clock.now())
+        await self.remember(sub, timezone)
+        return changed
+
+    async def remember(self, sub: UserSub, timezone: str) -> None:
+        """The zone of the person was stored just now by ``store_zone``: whoever says the same again is not heard."""
+        await TIMEZONE_SAID.at(sub).set(self._valkey, timezone)
+
+
+async def store_zone(
+    sql: AsyncConnection, outbox: SqlOutbox, sub: UserSub, timezone: str, technique: str, now: float
+) -> bool:
+    """Store a zone in the caller's transaction, with its log and the job that tells of it; says if it is a change.
+
+    ``NotFound`` without the person. The zone was checked by the caller.
+    """
+    user = (await sql.execute(
+        select(USERS.c.id, USERS.c.timezone).where(USERS.c.sub == sub).with_for_update(key_share=True)
+    )).first()
+    if user is None:
+        raise NotFound("there is no such person")
+    if user.timezone == timezone:
+        return False
+    await sql.execute(update(USERS).where(USERS.c.id == user.id).values(timezone=timezone))
+    await sql.execute(insert(USER_TIMEZONE_LOG).values(
+        uid=new_uid("utzl"), user_id=user.id, timezone=timezone, technique=technique, created_at=now
+    ))
+    await outbox.enqueue(sql, TIMEZONE_JOB, user_sub=sub, timezone=timezone)
+    return True
