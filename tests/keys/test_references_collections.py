@@ -29,6 +29,7 @@ async def test_a_set(valkey: Any) -> None:
     assert (await ref.add(valkey, "a", "b"), await ref.add(valkey, "b", "c")) == (2, 1)
     assert sorted(await ref.members(valkey)) == ["a", "b", "c"]
     assert (await ref.contains(valkey, "a"), await ref.contains(valkey, "z")) == (True, False)
+    assert await ref.contains_many(valkey, ["z", "a", "b"]) == [False, True, True]
     assert (await ref.remove(valkey, "a", "z"), await ref.size(valkey)) == (1, 2)
 
 

@@ -1,6 +1,6 @@
 """Lists, sets and sorted sets."""
 
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar, cast
 
 from keystead.errors import Corrupt, DeclarationError
@@ -84,6 +84,11 @@ class SetRef(ElementsRef[T]):
 
     def contains(self, executor: Executor, value: T) -> Awaitable[bool]:
         return self._use(executor, ("SISMEMBER", self.name(executor.layout), self.codec.encode(value)), bool)
+
+    def contains_many(self, executor: Executor, values: Sequence[T]) -> Awaitable[list[bool]]:
+        """Whether each of these is a member, in their order; at least one must be asked for."""
+        command = ("SMISMEMBER", self.name(executor.layout), *self._encoded(tuple(values)))
+        return self._use(executor, command, lambda reply: [bool(one) for one in reply])
 
     def members(self, executor: Executor) -> Awaitable[list[T]]:
         """Every member, in no order; cost grows with the set."""
