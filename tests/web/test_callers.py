@@ -4,7 +4,7 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets
-from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify, user_token
 
 TICKETS = Tickets(bytes(32), SystemClock())
 NAME = cookie_name(8400)
@@ -58,6 +58,22 @@ def test_token_goes_before_cookie_and_a_bad_one_does_not_fall_back():
 ])
 def test_what_does_not_count_is_nobody(header):
     assert caller(header) == ANONYMOUS
+
+
+def test_a_token_of_a_person_is_that_person_until_it_ends():
+    found = identify([bearer(user_token(TICKETS, "user_ada", lasts_seconds=60))], TICKETS, NAME)
+    assert found.caller == Caller(CallerKind.USER, "user_ada") and found.expires_at is not None
+    assert caller(bearer(user_token(TICKETS, "user_ada", lasts_seconds=-1))) == ANONYMOUS
+    assert caller(cookie(user_token(TICKETS, "user_ada", lasts_seconds=60))) == ANONYMOUS
+
+
+def test_for_whom_somebody_asks_is_written_down_wherever_the_header_stands():
+    named = (b"x-user-sub", b" user_ada ")
+    for headers in ([named, bearer(token("users"))], [bearer(token("users")), named]):
+        assert identify(headers, TICKETS, NAME).caller.require_user() == "user_ada"
+    assert caller(cookie(session()), named).acts_for == "user_ada"
+    assert caller(named) == ANONYMOUS, "a name proves nothing"
+    assert caller(named, named, bearer(token("users"))).acts_for == "user_adauser_ada"
 
 
 def test_installations_on_one_machine_have_cookies_of_their_own():

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from fastapi import WebSocket
 
-from keystead.edge import API
+from keystead.edge import API, NotLoggedIn
 from keystead.edge.keys import API_IP, BLOCKED_IP, VIOLATIONS
-from keystead.web.callers import OPERATOR, SESSION_PURPOSE, cookie_name
-from keystead.web.door import MOST_BODY_BYTES, SESSION_ENDED
+from keystead.web.callers import NOBODY, OPERATOR, SESSION_PURPOSE, cookie_name, user_token
+from keystead.web.door import MOST_BODY_BYTES, SESSION_ENDED, _check_credential
 
 from .conftest import PORT
 
@@ -55,6 +55,21 @@ async def test_program_reaches_what_its_token_says(program):
     assert (await program("metrics").get("/metrics")).status_code == 200
     assert (await program("metrics").get("/api/1/keys")).status_code == 403
     assert (await program("keys").get("/api/1/keys")).status_code == 200
+
+
+async def test_a_person_reaches_the_interface_and_no_page(visitor, running):
+    ada = visitor(headers={"Authorization": f"Bearer {user_token(running.tickets, 'user_ada', lasts_seconds=60)}"})
+    assert (await ada.get("/api/1/keys")).status_code == 403
+    assert (await ada.get("/metrics")).status_code == 403 == (await ada.get("/docs")).status_code
+    assert (await ada.get("/health")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/1/sms/webhook", "/api/1/emails/sns-mail", "/l/abcdef", "/a/abcdef",
+                                  "/api/1/notifications/unsubscribe_by_email"])
+def test_what_providers_and_readers_of_messages_call_needs_no_credential(path):
+    _check_credential(path, NOBODY)
+    with pytest.raises(NotLoggedIn):
+        _check_credential("/api/1" + path, NOBODY)
 
 
 # -- host names and origins -------------------------------------------------------------------------------------------

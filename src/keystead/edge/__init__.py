@@ -2,7 +2,7 @@
 
 from keystead.edge.addresses import LOOPBACK, ClientAddress, Networks, client_address
 from keystead.edge.blocks import Block, Blocks
-from keystead.edge.callers import ANONYMOUS, Caller, CallerKind
+from keystead.edge.callers import ANONYMOUS, USER_HEADER, USERS_SCOPE, Caller, CallerKind
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, IpLimit
@@ -49,6 +49,8 @@ __all__ = [
     "TicketUsed",
     "Tickets",
     "TooLarge",
+    "USERS_SCOPE",
+    "USER_HEADER",
     "Verdict",
     "Weight",
     "client_address",

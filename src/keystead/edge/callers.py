@@ -2,28 +2,41 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from keystead.edge.refusals import Forbidden, NotLoggedIn
+from keystead.errors import Invalid
+from keystead.ids import UserSub
+
+# What a program needs to act for people, and the header in which it says for whom.
+USERS_SCOPE: Final = "users"
+USER_HEADER: Final = "x-user-sub"
 
 
 class CallerKind(Enum):
-    """``ANONYMOUS`` proved nothing, ``OPERATOR`` runs the installation, ``PROGRAM`` holds a token made for it."""
+    """``ANONYMOUS`` proved nothing, ``OPERATOR`` runs the installation, ``PROGRAM`` holds a token made for it.
+
+    ``USER`` is one of the people that the installation serves.
+    """
 
     ANONYMOUS = "anonymous"
     OPERATOR = "operator"
     PROGRAM = "program"
+    USER = "user"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """One asker. ``subject`` names them within their kind; ``scopes`` says what they may touch.
 
-    An operator may touch everything; a program only what its token says.
+    An operator may touch everything; a program only what its token says; a person only what is theirs. ``acts_for``:
+    the person whom an operator or a program says it asks for.
     """
 
     kind: CallerKind
     subject: str = ""
     scopes: frozenset[str] = frozenset()
+    acts_for: str = ""
 
     @property
     def known(self) -> bool:
@@ -38,6 +51,21 @@ class Caller:
             raise NotLoggedIn("this needs a credential: log in, or send a bearer token")
         if not self.may(scope):
             raise Forbidden(f"this credential does not reach here; it lacks the scope {scope}")
+
+    def require_user(self) -> UserSub:
+        """The person whom this concerns: who asks, or for whom an operator or a program with the scope asks.
+
+        ``NotLoggedIn`` for nobody, ``Forbidden`` for a program without the scope and for a person who names another,
+        ``Invalid`` when nobody is named. Whether there is such a person is not known here.
+        """
+        if self.kind is CallerKind.USER:
+            if self.acts_for not in ("", self.subject):
+                raise Forbidden("a person cannot act for another")
+            return UserSub(self.subject)
+        self.require(USERS_SCOPE)
+        if not self.acts_for:
+            raise Invalid(f"say for whom this is, with the header {USER_HEADER}")
+        return UserSub(self.acts_for)
 
 
 ANONYMOUS = Caller(CallerKind.ANONYMOUS)

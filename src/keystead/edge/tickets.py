@@ -58,8 +58,8 @@ class Tickets:
         body = _to_text(msgspec.json.encode(ticket))
         return f"{body}.{self._signature(body)}"
 
-    def read(self, purpose: str, text: str) -> Ticket:
-        """What the ticket says, if it was issued here, for this purpose, and its time is not over.
+    def read(self, purpose: str | tuple[str, ...], text: str) -> Ticket:
+        """What the ticket says, if it was issued here, for this purpose or one of these, and its time is not over.
 
         Refuses with ``TicketTampered`` or ``TicketExpired``. Does not say whether a single-use ticket was used.
         """
@@ -73,7 +73,7 @@ class Tickets:
             ticket = msgspec.json.decode(_from_text(body), type=Ticket)
         except (msgspec.MsgspecError, binascii.Error, ValueError):
             raise TicketTampered("this ticket was issued by a version that wrote them differently") from None
-        if ticket.purpose != purpose:
+        if ticket.purpose not in ((purpose,) if isinstance(purpose, str) else purpose):
             raise TicketTampered("this ticket is for something else")
         if ticket.expires_at <= self._clock.now():
             raise TicketExpired("this ticket has expired")

@@ -1,14 +1,17 @@
 """Cookie or bearer token → ``Caller``. The doors of the rooms read only the result."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from keystead.edge import ANONYMOUS, Caller, CallerKind, TicketRefused, Tickets
+from keystead.edge import ANONYMOUS, USER_HEADER, Caller, CallerKind, TicketRefused, Tickets
 
 LOGIN_PURPOSE = "login"
 SESSION_PURPOSE = "session"
 TOKEN_PURPOSE = "token"  # noqa: S105 - the purpose of a ticket, not a secret
+# The subject of such a ticket is the sub of a person.
+USER_PURPOSE = "user"
 OPERATOR = "operator"
+MOST_SUB_CHARACTERS = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Identified:
 
 
 NOBODY = Identified(ANONYMOUS)
+_USER_HEADER = USER_HEADER.encode()
 
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -28,14 +32,30 @@ Headers = Iterable[tuple[bytes, bytes]]
 def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified:
     """Read the proof a request carries. One that does not count is the same as none.
 
-    A bearer token goes before a cookie, so that a program sharing a browser's cookies is what it says it is.
+    A bearer token goes before a cookie, so that a program sharing a browser's cookies is what it says it is. For whom
+    somebody asks is only written down here; whether they may is decided by whoever needs to know.
     """
-    cookie = ""
+    cookie = token = acts_for = ""
     for name, value in headers:
         if name == b"authorization" and value[:7].lower() == b"bearer ":
-            return _program(value[7:].strip().decode("latin-1"), tickets)
-        if name == b"cookie":
+            token = token or value[7:].strip().decode("latin-1") or "none"
+        elif name == b"cookie":
             cookie = cookie or _cookie_value(value.decode("latin-1"), cookie_name)
+        elif name == _USER_HEADER:
+            # Two names in one request are one that nobody has.
+            acts_for += value.strip().decode("latin-1")
+    found = _by_token(token, tickets) if token else _by_cookie(cookie, tickets)
+    if not acts_for or not found.caller.known:
+        return found
+    return replace(found, caller=replace(found.caller, acts_for=acts_for[:MOST_SUB_CHARACTERS]))
+
+
+def user_token(tickets: Tickets, sub: str, *, lasts_seconds: float) -> str:
+    """A bearer token with which a person may do what is theirs."""
+    return tickets.issue(USER_PURPOSE, sub, lasts_seconds=lasts_seconds)
+
+
+def _by_cookie(cookie: str, tickets: Tickets) -> Identified:
     if not cookie:
         return NOBODY
     try:
@@ -45,11 +65,13 @@ def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified
     return Identified(Caller(CallerKind.OPERATOR, ticket.subject), ticket.expires_at, by_cookie=True)
 
 
-def _program(text: str, tickets: Tickets) -> Identified:
+def _by_token(text: str, tickets: Tickets) -> Identified:
     try:
-        ticket = tickets.read(TOKEN_PURPOSE, text)
+        ticket = tickets.read((TOKEN_PURPOSE, USER_PURPOSE), text)
     except TicketRefused:
         return NOBODY
+    if ticket.purpose == USER_PURPOSE:
+        return Identified(Caller(CallerKind.USER, ticket.subject), ticket.expires_at)
     kind = CallerKind.OPERATOR if ticket.subject == OPERATOR else CallerKind.PROGRAM
     return Identified(Caller(kind, ticket.subject, frozenset(ticket.scopes)), ticket.expires_at)
 

@@ -17,6 +17,7 @@ from keystead.clock import Clock
 from keystead.edge import (
     API,
     PROBLEM_MEDIA_TYPE,
+    CallerKind,
     Decision,
     Forbidden,
     Guard,
@@ -34,9 +35,17 @@ from keystead.web.callers import Identified, identify
 from keystead.web.names import HostNames, same_origin
 
 # What needs no log-in; progress of a job is shown to whoever has a ticket for it.
-PUBLIC_PATHS = frozenset({"/health", "/login", "/session", "/jobs/live"})
-# Parts of an upload show the ticket of their upload instead, which the route reads.
-TICKETED_PREFIX = "/api/1/file_uploads/"
+PUBLIC_PATHS = frozenset({
+    "/health", "/login", "/session", "/jobs/live", "/api/1/notifications/complete",
+    "/api/1/notifications/unsubscribe_by_email",
+})
+# Parts of an upload show the ticket of their upload instead, which the route reads. Links in messages are for whoever
+# holds one.
+PUBLIC_PREFIXES = ("/api/1/file_uploads/", "/l/", "/a/")
+# Providers call these, from few addresses and often; their signature is read by the route, which also counts a body
+# that is too long, and so has to see its beginning.
+WEBHOOK_PATHS = frozenset({"/api/1/sms/webhook", "/api/1/sms/inbound_webhook", "/api/1/emails/sns-mail"})
+MOST_WEBHOOK_BYTES = 4 * 1024 * 1024
 LIMITED_PREFIX = "/api/"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 MOST_BODY_BYTES = 1024 * 1024
@@ -112,10 +121,8 @@ class Door:
         async with self._guard.passage(address):
             found = identify(scope["headers"], self._tickets, self._cookie_name)
             _check_origin(scope, headers, hosts[0], found)
-            if not found.caller.known and path not in PUBLIC_PATHS and not path.startswith(TICKETED_PREFIX):
-                raise NotLoggedIn("this needs a credential: log in with a link from `keystead login-link`, "
-                                  "or send a bearer token")
-            if path.startswith(LIMITED_PREFIX):
+            _check_credential(path, found)
+            if path.startswith(LIMITED_PREFIX) and path not in WEBHOOK_PATHS:
                 answer.decision = await self._guard.count(API, address)
                 if not answer.decision.allowed:
                     raise LimitReached("too many requests from this address",
@@ -125,7 +132,7 @@ class Door:
             if scope["type"] == "websocket":
                 await self._until_session_ends(scope, receive, answer, found)
             else:
-                await self.app(scope, _limited(receive, headers), answer)
+                await self.app(scope, _limited(receive, headers, is_webhook=path in WEBHOOK_PATHS), answer)
 
     async def _until_session_ends(self, scope: Scope, receive: Receive, answer: "_Answer", found: Identified) -> None:
         """An open page must not outlive the log-in that opened it."""
@@ -160,6 +167,17 @@ class Headers:
         return self._method in ("GET", "HEAD") and "text/html" in self.one(b"accept")
 
 
+def _check_credential(path: str, found: Identified) -> None:
+    """Whether somebody may come in at all; what they may touch there is decided behind the door."""
+    if path in PUBLIC_PATHS or path in WEBHOOK_PATHS or path.startswith(PUBLIC_PREFIXES):
+        return
+    if not found.caller.known:
+        raise NotLoggedIn("this needs a credential: log in with a link from `keystead login-link`, "
+                          "or send a bearer token")
+    if found.caller.kind is CallerKind.USER and not path.startswith(LIMITED_PREFIX):
+        raise Forbidden("this credential is for the HTTP interface alone")
+
+
 def _check_origin(scope: Scope, headers: Headers, host: str, found: Identified) -> None:
     """A browser adds the cookie to whatever any page asks for; only our own pages may use it to change things.
 
@@ -173,11 +191,11 @@ def _check_origin(scope: Scope, headers: Headers, host: str, found: Identified) 
         raise Forbidden("this was sent by a page of another site")
 
 
-def _limited(receive: Receive, headers: Headers) -> Receive:
+def _limited(receive: Receive, headers: Headers, *, is_webhook: bool) -> Receive:
     """Refuse a body that says it is too long before reading it, and one that turns out to be while reading."""
-    announced = headers.one(b"content-length")
-    refusal = TooLarge(f"the request body is too long; at most {MOST_BODY_BYTES} bytes are taken")
-    if announced.isascii() and announced.isdigit() and int(announced) > MOST_BODY_BYTES:
+    announced, most = headers.one(b"content-length"), MOST_WEBHOOK_BYTES if is_webhook else MOST_BODY_BYTES
+    refusal = TooLarge(f"the request body is too long; at most {most} bytes are taken")
+    if not is_webhook and announced.isascii() and announced.isdigit() and int(announced) > most:
         raise refusal
     taken = 0
 
@@ -186,7 +204,7 @@ def _limited(receive: Receive, headers: Headers) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             taken += len(message.get("body", b""))
-            if taken > MOST_BODY_BYTES:
+            if taken > most:
                 raise refusal
         return message
 
