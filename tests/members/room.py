@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from keystead.engine import Valkey
-from keystead.jobs import JobBook
+from keystead.jobs import ROOMS_QUEUE, JobBook
 from keystead.jobs.keys import Queue
 from keystead.members import (
     Activity,
@@ -106,12 +106,13 @@ class Room:
         """Relay what the transactions left, and run the jobs, each so many times: as a worker does, and quicker."""
         while await self.outbox.relay():
             pass
-        worker = Queue().work.worker("test")
-        while taken := (await worker.take(self.valkey, 100, now=self.clock.now())).items:
-            for item in taken * times:
-                await self.book.jobs[item.value.name](**item.value.kwargs)
-            await worker.finish(self.valkey, taken)
-        await worker.leave(self.valkey)
+        for queue in (Queue(), Queue(ROOMS_QUEUE)):
+            worker = queue.work.worker("test")
+            while taken := (await worker.take(self.valkey, 100, now=self.clock.now())).items:
+                for item in taken * times:
+                    await self.book.jobs[item.value.name](**item.value.kwargs)
+                await worker.finish(self.valkey, taken)
+            await worker.leave(self.valkey)
 
     async def device(self) -> str:
         return await self.visitors.create(Source.BROWSER)
