@@ -16,6 +16,7 @@ from keystead.jobs.callbacks import (
 )
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
+from keystead.jobs.crew import Crew, Work
 from keystead.jobs.cron import cron
 from keystead.jobs.done import DoneWaiter, awaiting_done, say_done
 from keystead.jobs.execution import Middleware
@@ -34,6 +35,7 @@ from keystead.jobs.scheduler import ScheduledTask, Scheduler, SchedulerOverview,
 from keystead.jobs.scheduler_steps import Cancelled, IfKnown, Revived, Scheduled
 from keystead.jobs.scheduler_worker import SchedulerWorker
 from keystead.jobs.shutdown import Shutdown, TermSignal, graceful_sleep
+from keystead.jobs.sweep_job import SweepJob, SweepRun
 from keystead.jobs.worker import Worker, WorkerSettings
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "Calendar",
     "Cancelled",
     "Category",
+    "Crew",
     "DoneWaiter",
     "FailurePolicy",
     "FairJobs",
@@ -90,11 +93,14 @@ __all__ = [
     "Shutdown",
     "Step",
     "StopReason",
+    "SweepJob",
+    "SweepRun",
     "Task",
     "TaskState",
     "TaskView",
     "TermSignal",
     "Told",
+    "Work",
     "Worker",
     "WorkerSettings",
     "awaiting_done",

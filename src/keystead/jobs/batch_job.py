@@ -4,6 +4,8 @@ A subclass names its keys and says how one item is processed; lock, purgatory, t
 of each run, dead letters and counts come with the frame. ``docs/jobs/batch-jobs.md`` says how to write one.
 """
 
+import asyncio
+import secrets
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -14,6 +16,7 @@ from keystead.engine import Valkey
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs.batch_job_run import BatchRun, Run, RunRecord, Step, StopReason
 from keystead.jobs.batch_job_source import DueSource, ListSource, Source
+from keystead.jobs.crew import pause, unless_stopped
 from keystead.jobs.retry import GiveUp, RetryLater
 from keystead.jobs.shutdown import graceful_sleep
 from keystead.keys import RecordKey
@@ -24,6 +27,11 @@ T = TypeVar("T")
 
 BUDGET_SECONDS: Final = 50.0
 AGAIN_SECONDS: Final = 900.0
+# Of work that goes on: how often its hash is written at most, how often what dead workers hold is looked for, and how
+# long it pauses when the server is away or those who get the results have too much.
+RECORD_SECONDS: Final = 15.0
+ADOPT_SECONDS: Final = 5.0
+AWAY_SECONDS: Final = 1.0
 
 counts.describe("batch_job_runs", "runs of a batch job, by the reason why they stopped")
 counts.describe("batch_job_items", "items of a batch job, by what became of them")
@@ -55,9 +63,6 @@ class BatchJob(Generic[T]):
         self.valkey, self.clock, self.stopping = valkey, clock, stopping
         self._hostname = hostname or f"jobs-{socket.gethostname()}"
         self._record = RunRecord(self.runs)
-        self._source: Source[Any] = (
-            ListSource(self.source) if isinstance(self.source, WorkList) else DueSource(self.source)
-        )
         if self.holds_next and self.slice_items != 1:
             raise DeclarationError(f"{self._record.name}: a job that holds its next item processes one at a time")
 
@@ -103,22 +108,116 @@ class BatchJob(Generic[T]):
                 return None
             return await self._run()
 
+    # -- all the time -----------------------------------------------------------------------------------------------
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """Work until ``stop`` is set, woken by what comes. Any number may do so at once, also beside ``run``.
+
+        Each is a worker with a name and signs of life, without the lock. What a worker that died held is adopted by
+        the others, so an item's effects belong into ``step.settle``: whoever was taken for dead then writes nothing.
+        A server that is away is waited for. The hash of the run says what was done since it was last written: when
+        nothing is left to do, at most every 15 seconds.
+        """
+        source = self._source_of(secrets.token_hex(8))
+        while not stop.is_set():
+            try:
+                async with source.alive(self.valkey):
+                    await self._work_on(source, stop)
+            except Unavailable:
+                await pause(AWAY_SECONDS, stop)
+
+    async def _work_on(self, source: Source[Any], stop: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        run, begun_at, written_at, adopt_at = self._begun(source), loop.time(), float("-inf"), float("-inf")
+        while not stop.is_set() and not self.stopping():
+            try:
+                if loop.time() >= adopt_at:
+                    await self._adopt(run)
+                    adopt_at = loop.time() + ADOPT_SECONDS
+                exhausted = await self._work_some(run, stop, max(adopt_at - loop.time(), 0.01))
+                last_at = written_at if exhausted else max(written_at, begun_at)
+                if run.did_something and loop.time() - last_at >= RECORD_SECONDS:
+                    await self._written(run, StopReason.LIST_EXHAUSTED if exhausted else StopReason.TIME_EXHAUSTED)
+                    run, begun_at, written_at = self._next(run), loop.time(), loop.time()
+            except Unavailable as error:
+                _log.warning("batch job lost the server for now", job=self._record.name, reason=str(error))
+                run.held, run.alone = [], 0  # what is still ours comes again with the next take
+                await pause(AWAY_SECONDS, stop)
+        await source.give_back(self.valkey)
+        if run.did_something:
+            await self._written(run, StopReason.SIGNAL)
+
+    async def _work_some(self, run: Run, stop: asyncio.Event, most_seconds: float) -> bool:
+        """Work on a slice, or pause, or wait; says whether nothing was left to do."""
+        if not run.held:
+            if await self.is_congested() or not await self.has_credentials():
+                await pause(AWAY_SECONDS, stop)
+                return False
+            most = 1 if self.holds_next else self.batch_items
+            now = self.clock.now()
+            # That there is nothing is told before it is waited for, so that the hash is written in time.
+            taking = run.source.wait(self.valkey, most, now, most_seconds) if run.idle else run.source.take(
+                self.valkey, most, now, now
+            )
+            taken = await unless_stopped(stop, taking)
+            if taken is None:
+                return False
+            run.held, run.idle = taken.items, not taken.items
+            run.dead += taken.dead
+            return run.idle
+        if run.pause_seconds > 0:
+            seconds, run.pause_seconds = run.pause_seconds, 0.0
+            await pause(seconds, stop)
+            return False
+        before = run.done
+        await self._work(run, run.held[: 1 if run.alone else self.slice_items])
+        if run.done > before:
+            run.failures = 0  # it never ends, so a bad hour must not slow it down for good
+        return False
+
+    async def _adopt(self, run: Run) -> None:
+        items, dead = await run.source.adopt(self.valkey, self.clock.now())
+        run.recovered += items
+        run.dead += dead
+        if items or dead:
+            _log.warning("batch job adopts what dead workers left", job=self._record.name, items=items, dead=dead)
+
+    async def _written(self, run: Run, reason: StopReason) -> None:
+        now = self.clock.now()
+        ended = run.ended(reason, now - run.started_at)
+        await self._record.ended(self.valkey, ended, now, started_at=run.started_at)
+        self._tell(ended)
+
+    def _begun(self, source: Source[Any]) -> Run:
+        return Run(self.clock.now(), self._record.zeros(), source)
+
+    def _next(self, run: Run) -> Run:
+        """What is counted anew; what is under way goes on."""
+        later = self._begun(run.source)
+        later.held, later.alone, later.idle = run.held, run.alone, run.idle
+        later.failures, later.pause_seconds = run.failures, run.pause_seconds
+        return later
+
     async def _run(self) -> BatchRun:
         started_at = self.clock.now()
         await self._record.begun(self.valkey, started_at)
-        run = Run(started_at, self._record.zeros())
+        run = Run(started_at, self._record.zeros(), self._source_of(""))
         await self._recover(run)
         reason = await self._work_off(run)
         if run.held:
-            await self._source.put_back(self.valkey, run.held)
+            await run.source.put_back(self.valkey, run.held)
         finished_at = self.clock.now()
         ended = run.ended(reason, finished_at - started_at)
         await self._record.ended(self.valkey, ended, finished_at)
         self._tell(ended)
         return ended
 
+    def _source_of(self, name: str) -> Source[Any]:
+        kind: Callable[..., Source[Any]] = ListSource if isinstance(self.source, WorkList) else DueSource
+        return kind(self.source, name)
+
     async def _recover(self, run: Run) -> None:
-        run.recovered, dead = await self._source.recover(self.valkey, run.started_at)
+        run.recovered, dead = await run.source.recover(self.valkey, run.started_at)
         run.dead += dead
         if run.recovered or dead:
             _log.warning("batch job recovers what a dead run left", job=self._record.name, items=run.recovered,
@@ -156,7 +255,7 @@ class BatchJob(Generic[T]):
         return None
 
     async def _take(self, run: Run, most: int) -> None:
-        taken = await self._source.take(self.valkey, most, self.clock.now(), run.started_at)
+        taken = await run.source.take(self.valkey, most, self.clock.now(), run.started_at)
         run.held = taken.items
         run.dead += taken.dead
 
@@ -178,29 +277,32 @@ class BatchJob(Generic[T]):
             await self._finish(run, step, items)
 
     async def _finish(self, run: Run, step: Step, items: list[Any]) -> None:
+        settlements, rest = step.settlements(items)
         effects = step.pipeline if step.has_effects else None
-        if self.holds_next:
-            taken = await self._source.finish_and_take(
-                self.valkey, effects, items, self.clock.now(), run.started_at
-            )
+        lost = await run.source.settle(self.valkey, settlements) if settlements else 0
+        if self.holds_next and rest:
+            taken = await run.source.finish_and_take(self.valkey, effects, rest, self.clock.now(), run.started_at)
             run.held = taken.items
             run.dead += taken.dead
-            lost = taken.lost
+            lost += taken.lost
         else:
-            lost = await self._source.finish(self.valkey, effects, items)
+            if rest or effects is not None:
+                lost += await run.source.finish(self.valkey, effects, rest)
             self._settled(run, len(items))
-        run.done += len(items)
+            if self.holds_next:
+                await self._take(run, 1)
+        run.done += len(items) - lost
         if lost:
-            _log.warning("batch job finished items that were not its own any more", job=self._record.name, items=lost)
+            _log.warning("batch job had items that were not its own any more", job=self._record.name, items=lost)
 
     async def _failed(self, run: Run, item: Any, error: Exception) -> None:
         now, said = self.clock.now(), f"{type(error).__name__}: {error}"[:1000]
         if isinstance(error, GiveUp):
-            await self._source.bury(self.valkey, item, str(error) or "given up", now)
+            await run.source.bury(self.valkey, item, str(error) or "given up", now)
             run.dead += 1
         else:
             wish = error if isinstance(error, RetryLater) else RetryLater(self.again_seconds)
-            put_off = await self._source.put_off(self.valkey, item, wish, said, now)
+            put_off = await run.source.put_off(self.valkey, item, wish, said, now)
             run.failed += 1
             run.dead += put_off.dead
             if isinstance(error, RetryLater):

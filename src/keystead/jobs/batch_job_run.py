@@ -1,6 +1,6 @@
 """One run of a batch job: what is kept of it, why it stopped, and what processing an item may ask of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -9,7 +9,9 @@ import msgspec
 
 from keystead.engine import Pipeline, Valkey
 from keystead.errors import DeclarationError
+from keystead.jobs.batch_job_source import Source
 from keystead.keys import RecordKey
+from keystead.patterns import Writes
 
 LONGEST_SLEEP_EXPONENT: Final = 5
 
@@ -68,9 +70,11 @@ class Run:
 
     started_at: float
     counts: dict[str, int]
+    source: Source[Any]
     pause_seconds: float = 0.0  # to be slept before the next item
     failures: int = 0
     alone: int = 0  # so many of the next items are worked on one by one
+    idle: bool = False  # nothing was found the last time
     done: int = 0
     failed: int = 0
     dead: int = 0
@@ -80,6 +84,10 @@ class Run:
     def slow_down(self) -> None:
         self.failures += 1
         self.pause_seconds = max(self.pause_seconds, 2.0 ** min(self.failures, LONGEST_SLEEP_EXPONENT))
+
+    @property
+    def did_something(self) -> bool:
+        return bool(self.done or self.failed or self.dead or self.recovered)
 
     def ended(self, reason: StopReason, running_seconds: float) -> BatchRun:
         return BatchRun(reason, running_seconds, self.counts, self.done, self.failed, self.dead, self.recovered)
@@ -91,6 +99,7 @@ class Step:
     def __init__(self, valkey: Valkey, run: Run) -> None:
         self._valkey, self._run = valkey, run
         self._pipeline: Pipeline | None = None
+        self._settlements: list[tuple[object, Writes]] = []
 
     @property
     def pipeline(self) -> Pipeline:
@@ -101,6 +110,21 @@ class Step:
         if self._pipeline is None:
             self._pipeline = self._valkey.pipeline(transaction=True)
         return self._pipeline
+
+    def settle(self, value: object, writes: Writes) -> None:
+        """Let one of the values be finished together with these writes, in one step, guarded: if meanwhile another
+        worker has it, neither happens. It is done when the processing returns; what was not settled is finished."""
+        self._settlements.append((value, writes))
+
+    def settlements(self, items: Sequence[Any]) -> tuple[list[tuple[Any, Writes]], list[Any]]:
+        """Items that were settled, each with its writes, and the others."""
+        left, found = list(items), []
+        for value, writes in self._settlements:
+            place = next((place for place, item in enumerate(left) if item.value is value or item.value == value), None)
+            if place is None:
+                raise DeclarationError("only values that are being processed can be settled, each once")
+            found.append((left.pop(place), writes))
+        return found, left
 
     @property
     def has_effects(self) -> bool:
@@ -124,6 +148,7 @@ class Step:
 
     async def drop(self) -> None:
         """Forget what was queued."""
+        self._settlements = []
         if self._pipeline is not None:
             await self._pipeline.reset()
             self._pipeline = None
@@ -156,9 +181,12 @@ class RunRecord:
         """Written alone and at once: a run that died is seen by having begun later than it finished."""
         await self._key.at().update(valkey, **{self._names["started_at"]: started_at})
 
-    async def ended(self, valkey: Valkey, run: BatchRun, finished_at: float) -> None:
-        """Everything else, in one command."""
+    async def ended(
+        self, valkey: Valkey, run: BatchRun, finished_at: float, *, started_at: float | None = None
+    ) -> None:
+        """Everything else, in one command; ``started_at`` too where it was not written before."""
         values: dict[str, object] = {
+            **({} if started_at is None else {"started_at": started_at}),
             "finished_at": finished_at, "running_time": run.running_seconds, "stop_reason": run.stop_reason.value,
             **run.counts,
         }

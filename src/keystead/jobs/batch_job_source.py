@@ -1,12 +1,17 @@
-"""Where a batch job takes its items from: a work list, or what is due in a delayed set; each with its one purgatory."""
+"""Where a batch job takes its items from: a work list, or what is due in a delayed set; each with a purgatory."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from keystead.engine import Pipeline, Valkey
 from keystead.jobs.retry import RetryLater
-from keystead.patterns import DelayedSet, DueItem, Item, WorkList
+from keystead.keys.references_collections import scored_pairs
+from keystead.patterns import DelayedSet, DueItem, Item, WorkList, Writes
+
+LONGEST_SLEEP_SECONDS = 1.0
 
 T = TypeVar("T")
 Held = TypeVar("Held")
@@ -41,6 +46,14 @@ class Source(Protocol[Held]):
         """Move items into purgatory; those that do not decode become dead letters."""
         ...
 
+    async def wait(self, valkey: Valkey, most: int, now: float, timeout_seconds: float) -> Taken[Held]:
+        """As ``take``; waits until there is something, or the time is over. May be cancelled."""
+        ...
+
+    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[Held, Writes]]) -> int:
+        """Remove each from purgatory together with its writes, or neither; says how many had gone."""
+        ...
+
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Held]) -> int:
         """Remove these from purgatory, in one transaction with the effects; says how many had gone."""
         ...
@@ -61,12 +74,27 @@ class Source(Protocol[Held]):
         """Let an item be tried again, as wished."""
         ...
 
+    # -- for a worker with a name -----------------------------------------------------------------------------------
+
+    def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
+        """Give signs of life while the block runs."""
+        ...
+
+    async def adopt(self, valkey: Valkey, now: float) -> tuple[int, int]:
+        """Return what dead workers hold: how many items, and how many were given up."""
+        ...
+
+    async def give_back(self, valkey: Valkey) -> None:
+        """Return everything that this worker holds, as if it had not been taken."""
+        ...
+
 
 class ListSource(Generic[T]):
     """The oldest items of a work list. What is to be tried again goes behind the others."""
 
-    def __init__(self, work: WorkList[T]) -> None:
-        self._worker = work.worker()
+    def __init__(self, work: WorkList[T], name: str = "") -> None:
+        self._work = work
+        self._worker = work.worker(name)
 
     async def recover(self, valkey: Valkey, now: float) -> tuple[int, int]:
         found = await self._worker.recover(valkey, now=now)
@@ -79,6 +107,16 @@ class ListSource(Generic[T]):
             dead += len(taken.spoiled)
             if taken.items or not taken.spoiled:
                 return Taken(taken.items, dead)
+
+    async def wait(self, valkey: Valkey, most: int, now: float, timeout_seconds: float) -> Taken[Item[T]]:
+        taken = await self._worker.wait_and_take(valkey, most, timeout_seconds, now=now)
+        return Taken(taken.items, len(taken.spoiled))
+
+    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[Item[T], Writes]]) -> int:
+        async with valkey.pipeline(transaction=False) as pipeline:
+            settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
+            await pipeline.execute()
+        return sum([not await each for each in settled])
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Item[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)
@@ -113,12 +151,26 @@ class ListSource(Generic[T]):
         await self._worker.put_back(valkey, [item])
         return PutOff(False, wish.delay_seconds)
 
+    def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
+        return self._worker.alive(valkey)
+
+    async def adopt(self, valkey: Valkey, now: float) -> tuple[int, int]:
+        found = await self._work.adopt(valkey, now=now)
+        return found.items, found.dead
+
+    async def give_back(self, valkey: Valkey) -> None:
+        name = self._worker.purgatory.name(valkey.layout)
+        raws: list[bytes] = await valkey.run(("LRANGE", name, 0, -1), list, repeat=True)
+        if raws:
+            await self._worker.put_back(valkey, [Item(None, raw) for raw in raws], front=True)  # type: ignore[arg-type]
+
 
 class DueSource(Generic[T]):
     """The members of a delayed set that were due when the run began. Only deaths are counted there, not failures."""
 
-    def __init__(self, due: DelayedSet[T]) -> None:
-        self._worker = due.worker()
+    def __init__(self, due: DelayedSet[T], name: str = "") -> None:
+        self._due = due
+        self._worker = due.worker(name)
 
     async def recover(self, valkey: Valkey, now: float) -> tuple[int, int]:
         found = await self._worker.recover(valkey, now=now)
@@ -131,6 +183,21 @@ class DueSource(Generic[T]):
             dead += len(taken.spoiled)
             if taken.items or not taken.spoiled:
                 return Taken(taken.items, dead)
+
+    async def wait(self, valkey: Valkey, most: int, now: float, timeout_seconds: float) -> Taken[DueItem[T]]:
+        taken = await self.take(valkey, most, now, now)
+        if not taken.items and not taken.dead:
+            next_at = await self._due.next_at(valkey)
+            left = timeout_seconds if next_at is None else max(0.0, next_at - now)
+            # Someone may let another be due sooner, so it is looked for again now and then.
+            await asyncio.sleep(min(left, timeout_seconds, LONGEST_SLEEP_SECONDS))
+        return taken
+
+    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[DueItem[T], Writes]]) -> int:
+        async with valkey.pipeline(transaction=False) as pipeline:
+            settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
+            await pipeline.execute()
+        return sum([not await each for each in settled])
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[DueItem[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)
@@ -153,3 +220,18 @@ class DueSource(Generic[T]):
     async def put_off(self, valkey: Valkey, item: DueItem[T], wish: RetryLater, error: str, now: float) -> PutOff:
         await self._worker.reschedule(valkey, [(item, now + wish.delay_seconds)])
         return PutOff()
+
+    def alive(self, valkey: Valkey) -> AbstractAsyncContextManager[None]:
+        return self._worker.alive(valkey)
+
+    async def adopt(self, valkey: Valkey, now: float) -> tuple[int, int]:
+        found = await self._due.adopt(valkey, now=now)
+        return found.items, found.dead
+
+    async def give_back(self, valkey: Valkey) -> None:
+        held = await valkey.run(
+            ("ZRANGE", self._worker.purgatory.name(valkey.layout), 0, -1, "WITHSCORES"), scored_pairs, repeat=True
+        )
+        if held:
+            items: list[DueItem[T]] = [DueItem(None, score, raw) for raw, score in held]  # type: ignore[arg-type]
+            await self.put_back(valkey, items)
