@@ -1,1 +1,30 @@
-"""What the channels share."""
+"""What the channels share: lanes, couriers, retries, intents, traces."""
+
+from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict
+from keystead.messaging.sending.channel import Channel, lane_of
+from keystead.messaging.sending.courier import Courier, CourierSettings
+from keystead.messaging.sending.models import Fact, Lane, Outgoing, TraceEntry
+from keystead.messaging.sending.retries import Retries, backoff, decide, retry_or_abandon
+from keystead.messaging.sending.trace import trace, trace_all, traced
+
+__all__ = [
+    "Carried",
+    "Carrier",
+    "Channel",
+    "Courier",
+    "CourierSettings",
+    "Fact",
+    "Health",
+    "Lane",
+    "Outgoing",
+    "Retries",
+    "TraceEntry",
+    "Verdict",
+    "backoff",
+    "decide",
+    "lane_of",
+    "retry_or_abandon",
+    "trace",
+    "trace_all",
+    "traced",
+]

@@ -1,5 +1,16 @@
-"""The keys of messaging.sending."""
+"""The keys that the channels share. Those of one channel are declared by it, through ``Channel``."""
 
-from keystead.keys import Keyspace
+from typing import Final
+
+from keystead.keys import AtMost, Keyspace, ListKey
+from keystead.messaging.sending.models import TraceEntry
 
 SENDING = Keyspace("messaging.sending", tag="msg")
+
+TRACE_SECONDS: Final = 7 * 86400
+_STEPS: Final = ("messaging.push", "messaging.sms", "messaging.email", "messaging.touches", "messaging.sending")
+
+TRACE: ListKey[TraceEntry] = ListKey(
+    SENDING, "msg:trace:{uid}", TraceEntry, ttl=AtMost(TRACE_SECONDS),
+    purpose="the steps in the life of one message, oldest first", writers=_STEPS, readers=("messaging.sending.trace",),
+)

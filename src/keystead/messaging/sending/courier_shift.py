@@ -1,0 +1,343 @@
+"""A shift of a courier: take, pass the gate, ask the provider, settle; as many requests at once as allowed."""
+
+import asyncio
+import contextlib
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Unavailable
+from keystead.jobs import BatchRun, StopReason
+from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict, health_of
+from keystead.messaging.sending.channel import Channel
+from keystead.messaging.sending.courier_gate import Gate, Ticket
+from keystead.messaging.sending.courier_hands import PAUSE_SECONDS, Hands
+from keystead.messaging.sending.models import Outgoing, TraceEntry
+from keystead.messaging.sending.trace import trace_all
+from keystead.patterns import BreakerState, Item, Writes
+from keystead.telemetry import counts, logger
+
+T = TypeVar("T", bound=Outgoing)
+
+GATHER_SECONDS: Final = 0.002  # requests end one by one; a few together cost one round trip
+LOOK_SECONDS: Final = 1.0
+SUSPECT_SECONDS: Final = 5.0
+THROTTLED_SECONDS: Final = 1.0  # where a provider asks for a pause and does not say how long
+LAST_SECONDS: Final = 30.0  # how long a server that is away is waited for, at the end, to note what was sent
+
+counts.describe("messages_carried", "messages that a provider was asked to deliver, by channel")
+counts.describe("messages_lost_hold", "messages carried here that another courier had adopted, by channel")
+counts.describe("messages_dropped_unsure", "messages given up because they may have been sent, by channel")
+
+_log = logger("messaging.sending")
+
+
+@dataclass(slots=True)
+class Done:
+    """What was done since ``started_at``."""
+
+    started_at: float
+    counts: dict[str, int]
+    settled: int = 0
+    failed: int = 0
+    dead: int = 0
+    recovered: int = 0
+
+    def ended(self, reason: StopReason, running_seconds: float) -> BatchRun:
+        return BatchRun(reason, running_seconds, self.counts, self.settled, self.failed, self.dead, self.recovered)
+
+
+class Shift(Generic[T]):
+    """Works with one pair of hands through one gate. ``run`` counts what was done."""
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, channel: Channel[T], carrier: Carrier[T], hands: Hands[T], gate: Gate[T], *,
+        concurrent_requests: int, on_ambiguous: str, wait_seconds: float, trace_seconds: float, name: str,
+        zeros: dict[str, int],
+    ) -> None:
+        self.hands, self.run = hands, Done(clock.now(), zeros)
+        self._valkey, self._clock, self._channel, self._carrier, self._gate = valkey, clock, channel, carrier, gate
+        self._most, self._on_ambiguous, self._wait_seconds = concurrent_requests, on_ambiguous, wait_seconds
+        self._trace_seconds, self._name = trace_seconds, name
+        self._backlog: deque[Item[T]] = deque()  # taken, and not past the gate
+        self._requests: set[asyncio.Task[None]] = set()
+        self._stop = asyncio.Event()
+        self._suspects_at = 0.0  # when to make way for a message on its last try
+        self._alone = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._requests and not self._backlog
+
+    # -- the loop ---------------------------------------------------------------------------------------------------
+
+    async def work(self, stop: asyncio.Event, *, until_empty: bool = False) -> bool:
+        """Work until ``stop``, or until nothing is left; says whether it ended for want of work."""
+        self._stop = stop
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(self._stir_at_stop())
+            exhausted = False
+            while not stop.is_set() and not exhausted:
+                try:
+                    exhausted = await self._step(group, until_empty) and until_empty
+                except (Unavailable, ErrorReply) as error:
+                    _log.warning("a courier waits for its server", channel=self._channel.name, error=str(error))
+                    self.hands.look_for_leftovers()
+                    await asyncio.sleep(PAUSE_SECONDS)
+            watch.cancel()
+        # Every request and every wait has ended by now.
+        with contextlib.suppress(Unavailable, ErrorReply, TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await self.hands.put_back(tuple(self._backlog), self._gate.owned())
+        self._backlog.clear()
+        return exhausted
+
+    async def _stir_at_stop(self) -> None:
+        await self._stop.wait()
+        self.hands.stir.set()
+
+    async def _step(self, group: asyncio.TaskGroup, until_empty: bool) -> bool:
+        """One round; says whether there was nothing to do."""
+        free = await self._room()
+        if free <= 0:
+            return False
+        if self._gate.wait_seconds > 0:
+            await self._rest(self._gate.wait_seconds)
+            return False
+        if self._gate.is_shut:
+            free = min(free, self._carrier.batch_items)
+        wanted = free - len(self._backlog)
+        closed = False
+        if not self._backlog or (wanted > 0 and not self._gate.is_shut):
+            closed = await self._take(max(1, wanted))
+        if self._backlog:
+            await self._admit(group, free)
+            return False
+        if not self._requests and until_empty:
+            return True
+        if not until_empty and not closed and not self._suspects_at:
+            self.hands.wait(group, self._arrived)
+        await self._rest(LOOK_SECONDS)
+        return False
+
+    async def _room(self) -> int:
+        """How many messages fit, once it is worth a round trip."""
+        free = self._most - len(self._requests)
+        if self._alone or (self._suspects_at and self._clock_time() >= self._suspects_at and self._requests):
+            await self._rest(LOOK_SECONDS)  # a message on its last try is carried with nothing beside it
+            self._alone = self._alone and bool(self._requests)
+            return 0
+        if self._requests and free < max(1, self._most // 4):
+            await asyncio.sleep(GATHER_SECONDS)
+            free = self._most - len(self._requests)
+            if free <= 0:
+                await self._rest(LOOK_SECONDS)
+                free = self._most - len(self._requests)
+        return free * self._carrier.batch_items
+
+    async def _take(self, most: int) -> bool:
+        """Take from the lanes into the backlog; says whether the channel is paused."""
+        if self._suspects_at and not self._requests and not self._backlog:
+            grip = await self.hands.take_suspect()
+            self._alone = grip.alone
+        else:
+            grip = await self.hands.take(most)
+        self._backlog.extend(grip.items)
+        if not grip.suspects_wait:
+            self._suspects_at = 0.0
+        elif not self._suspects_at:
+            self._suspects_at = self._clock_time() + random.uniform(0, SUSPECT_SECONDS)
+        return grip.closed
+
+    def _arrived(self, item: Item[T]) -> None:
+        self._backlog.append(item)
+        self.hands.stir.set()
+
+    async def _rest(self, seconds: float) -> None:
+        """Until something stirs: a request ended, something arrived, it is time to stop."""
+        if self._stop.is_set():
+            await asyncio.sleep(0)
+            return
+        self.hands.stir.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.hands.stir.wait()
+
+    @staticmethod
+    def _clock_time() -> float:
+        return asyncio.get_running_loop().time()
+
+    # -- one request ------------------------------------------------------------------------------------------------
+
+    async def _admit(self, group: asyncio.TaskGroup, most: int) -> None:
+        size = self._carrier.batch_items
+        items = [self._backlog.popleft() for _ in range(min(most, len(self._backlog)))]
+        try:
+            admission = await self._gate.admit([items[at:at + size] for at in range(0, len(items), size)])
+        except BaseException:
+            self._backlog.extendleft(reversed(items))
+            raise
+        self._backlog.extendleft(reversed(admission.refused))
+        for ticket in admission.tickets:
+            task = group.create_task(self._request(ticket))
+            self._requests.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._requests.discard(task)
+        self.hands.stir.set()
+
+    async def _request(self, ticket: Ticket[T]) -> None:
+        taken_at = self._clock.now()
+        if not await self._at(ticket.starts_at):
+            await self._let_wait(ticket.items)
+            return
+        try:
+            if ticket.is_unsure and self._on_ambiguous != "resend":
+                await self._clear_up(ticket, ticket.items[0], taken_at)
+            else:
+                await self._carry(ticket, ticket.items, taken_at)
+        except Unavailable as error:
+            _log.warning("a carrier lacks what it needs", channel=self._channel.name, error=str(error))
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self._let_wait(ticket.items, forget=not ticket.is_unsure)
+        except Exception as error:  # no message may stop the others, whatever its carrier does
+            _log.exception("a carrier failed", channel=self._channel.name, messages=len(ticket.items))
+            await self._crashed(ticket, error, taken_at)
+
+    async def _at(self, starts_at: float) -> bool:
+        """Wait for the reserved start; False when it is time to stop instead."""
+        wait = starts_at - self._clock.now()
+        if wait > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._stop.wait()
+        return not self._stop.is_set()
+
+    async def _carry(self, ticket: Ticket[T], items: Sequence[Item[T]], taken_at: float) -> None:
+        asked_at = self._clock.now()
+        carried = await self._carrier.carry([item.value for item in items])
+        if len(carried) != len(items):
+            raise ValueError(f"a carrier gave {len(carried)} answers for {len(items)} messages")
+        counts.add("messages_carried", len(items), channel=self._channel.name)
+        await self._settle(ticket, list(zip(items, carried, strict=True)), taken_at, asked_at)
+
+    async def _clear_up(self, ticket: Ticket[T], item: Item[T], taken_at: float) -> None:
+        """Find out what became of a message that may have been sent."""
+        asked_at = self._clock.now()
+        if self._on_ambiguous == "drop":
+            counts.add("messages_dropped_unsure", channel=self._channel.name)
+            found: Carried | Verdict = self._carrier.drop(item.value)
+        elif self._on_ambiguous == "resend":
+            found = Verdict.NOT_SENT
+        else:
+            found = await self._carrier.verify(item.value)
+        if isinstance(found, Carried):
+            await self._settle(ticket, [(item, found)], taken_at, asked_at, what="found out what became of it")
+        elif found is Verdict.NOT_SENT:
+            await self._carry(ticket, [item], taken_at)
+        else:
+            later = Writes(self._valkey.layout)
+            self._channel.retry_later(later, item.value, self._clock.now() + self._wait_seconds)
+            await self._surely(lambda: self.hands.worker.settle(self._valkey, item, later))
+            self.hands.let_go([item])
+
+    async def _crashed(self, ticket: Ticket[T], error: Exception, taken_at: float) -> None:
+        """One by one, so that the message that is at fault shows; it is tried three times."""
+        if len(ticket.items) == 1:
+            item, said = ticket.items[0], f"{type(error).__name__}: {error}"[:1000]
+            now = self._clock.now()
+            await self._surely(lambda: self.hands.worker.fail(self._valkey, item, error=said, now=now))
+            self.hands.let_go([item])
+            self.run.failed += 1
+            return
+        for item in ticket.items:
+            alone = Ticket([item], ticket.permit, ticket.starts_at, True)
+            try:
+                await self._clear_up(alone, item, taken_at)
+            except Unavailable:
+                await self._let_wait([item], forget=False)
+            except Exception as again:  # as above
+                await self._crashed(alone, again, taken_at)
+
+    # -- settling ---------------------------------------------------------------------------------------------------
+
+    async def _settle(
+        self, ticket: Ticket[T], carried: Sequence[tuple[Item[T], Carried]], taken_at: float, asked_at: float,
+        what: str = "asked the provider",
+    ) -> None:
+        """Each message leaves our hands together with all that follows from it, or (adopted by another) not at all."""
+        now = self._clock.now()
+        health = health_of([result for _, result in carried])
+        for item, result in carried:
+            self._channel.intent(item.value.uid).delete(result.writes)
+            facts = {"ms": round((now - asked_at) * 1000), "health": result.health.name.lower(), **result.facts}
+            trace_all(result.writes, item.value.uid, (
+                TraceEntry("taken up", taken_at, {"courier": self._name}), TraceEntry(what, now, facts),
+            ), kept_seconds=self._trace_seconds)
+
+        async def settle() -> tuple[list[bool], BreakerState | None]:
+            async with self._valkey.pipeline(transaction=False) as pipeline:
+                settled = [self.hands.worker.settle(pipeline, item, result.writes) for item, result in carried]
+                noted = self._gate.note(pipeline, ticket, health)
+                if health is Health.THROTTLED:
+                    pause = max(result.retry_after_seconds for _, result in carried)
+                    self._channel.pause_for(pipeline, pause or THROTTLED_SECONDS)
+                await pipeline.execute()
+            return [await each for each in settled], None if noted is None else await noted
+
+        done = await self._surely(settle)
+        self.hands.let_go([item for item, _ in carried])
+        if done is None:
+            return
+        ours, state = done
+        self._gate.noted(state)
+        for (_, result), is_ours in zip(carried, ours, strict=True):
+            if is_ours:
+                self._count(result)
+            else:
+                counts.add("messages_lost_hold", channel=self._channel.name)
+
+    def _count(self, result: Carried) -> None:
+        self.run.settled += 1
+        for field, amount in result.counts.items():
+            self.run.counts[field] = self.run.counts.get(field, 0) + amount
+
+    async def _let_wait(self, items: Sequence[Item[T]], *, forget: bool = True) -> None:
+        """Back into the backlog, not asked for."""
+        if forget:
+            with contextlib.suppress(Unavailable, ErrorReply):  # they stay known as ours
+                await self._gate.forget([item.value.uid for item in items])
+        self._backlog.extendleft(reversed(items))
+
+    async def _surely(self, ask: "Callable[[], Awaitable[R]]") -> "R | None":
+        """Ask until the server answers. Every script asked here finds its message in purgatory or does nothing, so an
+        answer that was lost is asked for again. None when we are to end and the server stays away."""
+        loop = asyncio.get_running_loop()
+        ends_at = None
+        while True:
+            try:
+                return await ask()
+            except (Unavailable, ErrorReply) as error:
+                if isinstance(error, ErrorReply) and not _may_pass(error):
+                    raise
+                _log.warning("a message waits to be settled", channel=self._channel.name, error=str(error))
+            if self._stop.is_set():
+                ends_at = ends_at or loop.time() + LAST_SECONDS
+                if loop.time() >= ends_at:
+                    return None
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+R = TypeVar("R")
+
+
+def _may_pass(error: ErrorReply) -> bool:
+    """Memory or disk is full, or replicas are missing: nothing of the script was done."""
+    text = str(error)
+    return "when used memory > 'maxmemory'" in text or text.startswith(("MISCONF", "NOREPLICAS"))
