@@ -1,1 +1,40 @@
-"""Trackable links: so far only what is counted of them."""
+"""Trackable links: codes in messages that lead somewhere, and what became of the clicks on them."""
+
+from typing import TYPE_CHECKING
+
+from keystead.fronts import opened_when_used
+
+if TYPE_CHECKING:
+    from keystead.messaging.links.links import ABANDON_JOB, PERSIST_JOB, Links
+    from keystead.messaging.links.models import (
+        Abandoned,
+        AbandonOutcome,
+        BufferedLink,
+        Clicked,
+        ClickOutcome,
+        LinkRules,
+        LinkWanted,
+        PersistOutcome,
+        Style,
+        Target,
+        TrackType,
+    )
+else:
+    __getattr__ = opened_when_used(__name__)
+
+__all__ = [
+    "ABANDON_JOB",
+    "PERSIST_JOB",
+    "AbandonOutcome",
+    "Abandoned",
+    "BufferedLink",
+    "ClickOutcome",
+    "Clicked",
+    "LinkRules",
+    "LinkWanted",
+    "Links",
+    "PersistOutcome",
+    "Style",
+    "Target",
+    "TrackType",
+]
