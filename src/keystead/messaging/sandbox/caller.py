@@ -1,0 +1,231 @@
+"""Calls webhooks: when they are due, signed, again until somebody took them. What a killed sandbox owes is not lost."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Mapping
+from html import unescape
+from typing import Final, Literal
+from urllib.parse import urlencode
+
+import aiohttp
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.errors import Unavailable
+from keystead.messaging.sandbox.faults import FaultBoard
+from keystead.messaging.sandbox.keys import DUE, STOPPED
+from keystead.messaging.sandbox.ledger import Ledger
+from keystead.messaging.sandbox.models import Channel, Delivery, Message, Step
+from keystead.messaging.sandbox.sns import Sns
+from keystead.messaging.sandbox.twilio import API_VERSION, SENDER, Account, new_sid
+from keystead.messaging.signatures import twilio_signature
+from keystead.telemetry import logger
+
+_log = logger("messaging.sandbox")
+
+AT_ONCE: Final = 64
+TIMEOUT_SECONDS: Final = 5.0
+# Longer than a call can take; a webhook that a killed sandbox was calling is called again after it.
+CLAIM_SECONDS: Final = 15.0
+GIVE_UP_SECONDS: Final = 3600.0
+PAUSE_SECONDS: Final = 0.01
+LOOK_SECONDS: Final = 0.25
+IDLE_SECONDS: Final = 1.0
+_STOP: Final = frozenset(("stop", "stopall", "unsubscribe", "cancel", "end", "quit"))
+_START: Final = frozenset(("start", "yes", "unstop"))
+_REPLIES: Final = re.compile(r"<Message[^>]*>\s*(?:<Body>)?(.*?)(?:</Body>)?\s*</Message>", re.DOTALL)
+_FORM: Final = "application/x-www-form-urlencoded; charset=UTF-8"
+
+Outcome = Literal["called", "refused", "failed", "dropped"]
+
+
+class Caller:
+    """Calls what is due. Several at once do not disturb each other: what one has claimed the others leave alone."""
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, ledger: Ledger, board: FaultBoard, sns: Sns, account: Account,
+        inbound_url: str,
+    ) -> None:
+        self._valkey = valkey
+        self._clock = clock
+        self._ledger = ledger
+        self._board = board
+        self._sns = sns
+        self._account = account
+        self._inbound_url = inbound_url
+        self._latest: dict[str, asyncio.Task[None]] = {}
+        self._http: aiohttp.ClientSession | None = None
+
+    async def work(self, stop: asyncio.Event) -> None:
+        """Until told to stop. What is on its way then is waited for."""
+        calls: set[asyncio.Task[None]] = set()
+        try:
+            async with asyncio.TaskGroup() as group:
+                while not stop.is_set():
+                    pause = LOOK_SECONDS
+                    try:
+                        pause = await self._begin(group, calls)
+                    except Unavailable as problem:
+                        _log.warning("the sandbox cannot reach the server", problem=str(problem))
+                        pause = IDLE_SECONDS
+                    try:
+                        await asyncio.wait_for(stop.wait(), pause)
+                    except TimeoutError:
+                        continue
+        finally:
+            await self.aclose()
+
+    async def aclose(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+            self._http = None
+
+    async def _begin(self, group: asyncio.TaskGroup, calls: set[asyncio.Task[None]]) -> float:
+        """Begin what is due, as far as hands are free; says when to look again."""
+        free = AT_ONCE - len(calls)
+        if not free:
+            return PAUSE_SECONDS
+        self._latest = {of: task for of, task in self._latest.items() if not task.done()}
+        now = self._clock.now()
+        claimed = (await DUE.claim(self._valkey, free, now=now, again_at=now + CLAIM_SECONDS)).values
+        about = await self._ledger.find([each.of for each in claimed if each.kind != "confirm"])
+        messages = {message.id: message for message in about if message is not None}
+        for each in claimed:
+            task = group.create_task(self._quietly(each, messages.get(each.of), self._latest.get(each.of)))
+            self._latest[each.of] = task
+            calls.add(task)
+            task.add_done_callback(calls.discard)
+        if claimed:
+            return PAUSE_SECONDS
+        next_at = await DUE.next_at(self._valkey)
+        return LOOK_SECONDS if next_at is None else min(max(next_at - now, PAUSE_SECONDS), LOOK_SECONDS)
+
+    async def _quietly(self, delivery: Delivery, message: Message | None, before: asyncio.Task[None] | None) -> None:
+        """One message's news is told one after the other, so that it comes in order unless told otherwise."""
+        if before is not None:
+            await asyncio.wait((before,))
+        try:
+            await self.call(delivery, message)
+        except Unavailable:
+            return  # it is due again when the claim ends
+
+    async def call(self, delivery: Delivery, message: Message | None) -> Outcome:
+        """Call one webhook and settle it: done, or due again."""
+        outcome = await self._call(delivery, message)
+        channel: Channel = "sms" if delivery.kind in ("status", "inbound") else "email"
+        now = self._clock.now()
+        if outcome == "failed" and now - delivery.due_at < GIVE_UP_SECONDS:
+            await DUE.schedule(self._valkey, delivery, now + min(max(now - delivery.due_at, 1.0), 60.0))
+        else:
+            await DUE.cancel(self._valkey, delivery)
+        await self._ledger.count(channel, f"webhooks_{outcome}")
+        return outcome
+
+    async def _call(self, delivery: Delivery, message: Message | None) -> Outcome:
+        if delivery.kind == "confirm":
+            known = (await self._sns.subscribers()).get(delivery.of)
+            if known is None or known.confirmed:
+                return "dropped"
+            return await self._post(delivery.of, *await self._sns.confirmation(known))
+        if message is None or delivery.step >= len(message.steps):
+            return "dropped"
+        if delivery.kind == "status":
+            return await self._post_form(message.callback, status_fields(message, message.steps[delivery.step]))
+        if delivery.kind == "inbound":
+            return await self._inbound(message)
+        outcomes: list[Outcome] = []
+        subscribers = await self._sns.subscribers()
+        for endpoint, known in subscribers.items():
+            if known.confirmed:
+                outcomes.append(await self._post(endpoint, *await self._sns.notification(message, delivery, known.arn)))
+        return max(outcomes, key=("dropped", "called", "refused", "failed").index,
+                   default="failed" if subscribers else "dropped")
+
+    async def _inbound(self, message: Message) -> Outcome:
+        """Somebody wrote to us. Words of the network are obeyed by the network too, as the real one does."""
+        word = message.text.strip().lower()
+        fields = inbound_fields(message)
+        if word in _STOP:
+            await STOPPED.at().add(self._valkey, message.to)
+            self._board.stopped.add(message.to)
+            fields["OptOutType"] = "STOP"
+        elif word in _START:
+            await STOPPED.at().remove(self._valkey, message.to)
+            self._board.stopped.discard(message.to)
+            fields["OptOutType"] = "START"
+        answered: list[str] = []
+        outcome = await self._post_form(self._inbound_url, fields, answered)
+        if outcome == "called" and answered:
+            await self._keep_replies(message, answered[0])
+        return outcome
+
+    async def _keep_replies(self, message: Message, answered: str) -> None:
+        """What the webhook answered is texted back."""
+        now = self._clock.now()
+        replies = [
+            Message(f"{message.id}r{place}", "sms", message.to, now, (Step("queued", now), Step("delivered", now)),
+                    sender=SENDER, text=unescape(text.strip()), account=message.account, direction="outbound-reply")
+            for place, text in enumerate(_REPLIES.findall(answered))
+        ]
+        if replies:
+            await self._ledger.accept("sms", replies)
+
+    async def _post_form(self, url: str, fields: Mapping[str, str], answered: list[str] | None = None) -> Outcome:
+        headers = {
+            "X-Twilio-Signature": twilio_signature(self._account.auth_token, url, fields), "Content-Type": _FORM,
+            "I-Twilio-Idempotency-Token": secrets.token_hex(16), "User-Agent": "TwilioProxy/1.1",
+        }
+        return await self._post(url, urlencode(fields).encode(), headers, answered)
+
+    async def _post(
+        self, url: str, body: bytes, headers: Mapping[str, str], answered: list[str] | None = None
+    ) -> Outcome:
+        if self._http is None or self._http.closed:
+            self._http = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS), connector=aiohttp.TCPConnector(limit=AT_ONCE)
+            )
+        try:
+            async with self._http.post(url, data=body, headers=dict(headers), allow_redirects=False) as response:
+                text = await response.text(errors="replace")
+        except (aiohttp.ClientError, TimeoutError, ValueError) as problem:
+            _log.info("a webhook was not reached", problem=type(problem).__name__)
+            return "failed"
+        if response.status >= 500 or response.status == 429:
+            return "failed"
+        if response.status >= 300:
+            return "refused"
+        if answered is not None:
+            answered.append(text)
+        return "called"
+
+
+def status_fields(message: Message, step: Step) -> dict[str, str]:
+    """The form of a status callback."""
+    fields = {
+        "SmsSid": message.id, "SmsStatus": step.status, "MessageStatus": step.status, "To": message.to,
+        "MessageSid": message.id, "AccountSid": message.account, "From": message.sender or SENDER,
+        "ApiVersion": API_VERSION,
+    }
+    if message.service:
+        fields["MessagingServiceSid"] = message.service
+    if step.code:
+        fields["ErrorCode"] = str(step.code)
+    return fields
+
+
+def inbound(clock: Clock, account: Account, number: str, text: str) -> Message:
+    """A text that somebody sends to us; ``to`` is their number, so that it lies in their inbox."""
+    now = clock.now()
+    return Message(new_sid(), "sms", number, now, (Step("received", now),), sender=number, text=text,
+                   account=account.sid, direction="inbound")
+
+
+def inbound_fields(message: Message) -> dict[str, str]:
+    """The form of an incoming text. What the network does not know of the sender is there, and blank."""
+    return {
+        "ToCountry": "US", "ToState": "", "SmsMessageSid": message.id, "NumMedia": "0", "ToCity": "", "FromZip": "",
+        "SmsSid": message.id, "FromState": "", "SmsStatus": "received", "FromCity": "", "Body": message.text,
+        "FromCountry": "US", "To": SENDER, "ToZip": "", "NumSegments": "1", "MessageSid": message.id,
+        "AccountSid": message.account, "From": message.to, "ApiVersion": API_VERSION,
+    }

@@ -1,0 +1,72 @@
+"""What each person would have received: for a page, for tests, for whoever wants to look."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final, cast
+
+from keystead.engine import Valkey
+from keystead.messaging.sandbox.keys import COUNTS, INBOX, MESSAGE, MESSAGES, RECIPIENTS
+from keystead.messaging.sandbox.models import CHANNELS, Channel, Message
+
+_BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """Somebody who was written to, on one channel."""
+
+    channel: Channel
+    address: str
+    last_at: float
+    messages: int
+
+
+class Outbox:
+    """Reads what lies in the server; it does not matter which process took it."""
+
+    def __init__(self, valkey: Valkey) -> None:
+        self._valkey = valkey
+
+    async def recipients(self, *, most: int = 200, channel: Channel | None = None, like: str = "") -> list[Recipient]:
+        """Who was written to, the latest first. ``like``: part of the address, in any case."""
+        scored = await RECIPIENTS.at().range(self._valkey, 0, -1 if channel or like else most - 1, descending=True)
+        wanted = [(recipient, at) for recipient, at in scored
+                  if _channel_of(recipient) in ((channel,) if channel else CHANNELS)
+                  and like.lower() in recipient.partition(":")[2].lower()][:most]
+        if not wanted:
+            return []
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            for recipient, _ in wanted:
+                INBOX.at(recipient).size(pipeline)
+            sizes = await pipeline.execute()
+        return [Recipient(_channel_of(recipient), recipient.partition(":")[2], at, size)
+                for (recipient, at), size in zip(wanted, sizes, strict=True)]
+
+    async def messages(self, channel: Channel, address: str, *, most: int = 50) -> list[Message]:
+        """What one recipient got, newest first."""
+        ids = await INBOX.at(f"{channel}:{address}").range(self._valkey, 0, most - 1, descending=True)
+        return await self._found([id for id, _ in ids])
+
+    async def all(self) -> AsyncIterator[Message]:
+        """Every message that is kept, in no particular order: for counting after a test."""
+        ids = [id for id, _ in await MESSAGES.at().range(self._valkey)]
+        for start in range(0, len(ids), _BATCH):
+            for message in await self._found(ids[start:start + _BATCH]):
+                yield message
+
+    async def counts(self) -> dict[str, int]:
+        """How often what happened, such as ``sms:accepted``, ``email:throttled``, ``sms:webhooks_called``."""
+        return await COUNTS.at().all(self._valkey)
+
+    async def _found(self, ids: list[str]) -> list[Message]:
+        if not ids:
+            return []
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            for id in ids:
+                MESSAGE.at(id).get(pipeline)
+            found: list[Message | None] = await pipeline.execute()
+        return [message for message in found if message is not None]
+
+
+def _channel_of(recipient: str) -> Channel:
+    return cast(Channel, recipient.partition(":")[0])

@@ -1,0 +1,42 @@
+"""The sandbox as a server of its own: within a test, or as a process that can be killed."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from keystead.messaging.sandbox.sandbox import Sandbox
+
+
+def listening(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
+    """A socket that accepts connections, so that the address is known before anything is served."""
+    made = socket.create_server((host, port), backlog=2048)
+    made.setblocking(False)
+    return made
+
+
+def url_of(made: socket.socket) -> str:
+    host, port = made.getsockname()[:2]
+    return f"http://{host}:{port}"
+
+
+@asynccontextmanager
+async def serving(sandbox: Sandbox, made: socket.socket) -> AsyncIterator[None]:
+    """Answer on the socket and call webhooks while the block runs."""
+    import uvicorn
+
+    config = uvicorn.Config(sandbox.app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=60,
+                            timeout_graceful_shutdown=2, ws="none")
+    server = uvicorn.Server(config)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        # Not ``serve``, which would take over the signals of the whole process.
+        serves = group.create_task(server._serve([made]))
+        works = group.create_task(sandbox.work(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+            server.should_exit = True
+            await asyncio.wait((serves, works))
+            made.close()
