@@ -10,13 +10,13 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.engine import Valkey, connect
-from keystead.errors import Unavailable
+from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs import batch_job as frame
 from keystead.jobs.batch_job_run import Step
 from keystead.jobs.crew import Crew
 from keystead.jobs.retry import GiveUp
 from keystead.keys import Registry
-from keystead.patterns import Writes
+from keystead.patterns import Item, Writes
 from keystead.testing.checks import check_no_undeclared_keys
 from keystead.testing.server import LocalServer
 
@@ -252,6 +252,27 @@ async def test_the_hash_adds_up_what_was_done_since_it_was_written(server: Valke
         await until_sent(server, 10)
     facts = await RUNS.at().get(server)
     assert isinstance(facts, SendRun) and first + facts.succeeded == 10
+
+
+async def test_processing_knows_when_a_member_was_due(server: Valkey) -> None:
+    seen: dict[int, float] = {}
+    job = SettlesDue(server, SystemClock())
+    job.before = lambda value, step: seen.update({value: step.due_at(value)})
+    await DUE.schedule_many(server, {1: 10.5, 2: 20.25})
+    async with working(job):
+        await until_sent(server, 2)
+    assert seen == {1: 10.5, 2: 20.25}
+    with pytest.raises(DeclarationError, match="being processed"):
+        Step(server, None).due_at(1)  # type: ignore[arg-type]
+
+
+async def test_only_what_is_processed_can_be_settled(server: Valkey) -> None:
+    step = Step(server, None, [Item(1, b"1")])  # type: ignore[arg-type]
+    step.settle(1, Writes(server.layout))
+    assert [item for item, _ in step.settlements()[0]] == [Item(1, b"1")] and step.settlements()[1] == []
+    step.settle(1, Writes(server.layout))
+    with pytest.raises(DeclarationError, match="each once"):
+        step.settlements()
 
 
 async def test_the_server_may_go_away_and_come_back(valkey_server: LocalServer) -> None:

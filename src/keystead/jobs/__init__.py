@@ -23,6 +23,7 @@ from keystead.jobs.execution import Middleware
 from keystead.jobs.fair import FairJobs, FairWorker
 from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
 from keystead.jobs.inspection import Inspection
+from keystead.jobs.job_outbox import JobOutbox, JobRelay
 from keystead.jobs.keys import ROOMS_QUEUE
 from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
 from keystead.jobs.progress import Bounce, Progress, Told, telling
@@ -61,8 +62,10 @@ __all__ = [
     "Job",
     "JobBook",
     "JobHandle",
+    "JobOutbox",
     "JobRecord",
     "JobRef",
+    "JobRelay",
     "Jobs",
     "LOW_RESOURCE_COST",
     "LastRunFacts",

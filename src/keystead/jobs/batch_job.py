@@ -260,7 +260,7 @@ class BatchJob(Generic[T]):
         run.dead += taken.dead
 
     async def _work(self, run: Run, items: list[Any]) -> None:
-        step = Step(self.valkey, run)
+        step = Step(self.valkey, run, items)
         try:
             await self.process_slice([item.value for item in items], step)
         except Unavailable as error:
@@ -277,7 +277,7 @@ class BatchJob(Generic[T]):
             await self._finish(run, step, items)
 
     async def _finish(self, run: Run, step: Step, items: list[Any]) -> None:
-        settlements, rest = step.settlements(items)
+        settlements, rest = step.settlements()
         effects = step.pipeline if step.has_effects else None
         lost = await run.source.settle(self.valkey, settlements) if settlements else 0
         if self.holds_next and rest:

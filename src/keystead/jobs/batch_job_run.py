@@ -96,8 +96,8 @@ class Run:
 class Step:
     """One item, or a slice of them, being processed."""
 
-    def __init__(self, valkey: Valkey, run: Run) -> None:
-        self._valkey, self._run = valkey, run
+    def __init__(self, valkey: Valkey, run: Run, items: Sequence[Any] = ()) -> None:
+        self._valkey, self._run, self._items = valkey, run, items
         self._pipeline: Pipeline | None = None
         self._settlements: list[tuple[object, Writes]] = []
 
@@ -116,15 +116,22 @@ class Step:
         worker has it, neither happens. It is done when the processing returns; what was not settled is finished."""
         self._settlements.append((value, writes))
 
-    def settlements(self, items: Sequence[Any]) -> tuple[list[tuple[Any, Writes]], list[Any]]:
+    def settlements(self) -> tuple[list[tuple[Any, Writes]], list[Any]]:
         """Items that were settled, each with its writes, and the others."""
-        left, found = list(items), []
+        left, found = list(self._items), []
         for value, writes in self._settlements:
             place = next((place for place, item in enumerate(left) if item.value is value or item.value == value), None)
             if place is None:
                 raise DeclarationError("only values that are being processed can be settled, each once")
             found.append((left.pop(place), writes))
         return found, left
+
+    def due_at(self, value: object) -> float:
+        """When one of the values was due; only of a delayed set."""
+        for item in self._items:
+            if item.value is value or item.value == value:
+                return float(item.due_at)
+        raise DeclarationError("only values that are being processed can be asked for")
 
     @property
     def has_effects(self) -> bool:

@@ -28,7 +28,7 @@ from keystead.keys import (
     StringKey,
     StringRef,
 )
-from keystead.patterns import DeadLetter, FairQueue, Keepalives, Leader, SpacedSlots, WorkList
+from keystead.patterns import DeadLetter, FairQueue, Inbox, Keepalives, Leader, SpacedSlots, WorkList
 from keystead.patterns.worklist_items import DeadLetterCodec
 
 HOT: Final = "hot"
@@ -178,6 +178,16 @@ HOT_KEYS = QueueKeys("jobs:hot", "jobs", "jobs:processing", "rjobs", "jobs", "th
 NAMED_KEYS = QueueKeys(
     "jobs:queue:{queue}", "jobs:queue:{queue}", "jobs:queue:{queue}:processing", "jobs:queue:{queue}:recurring",
     "jobs:{queue}", "a named queue",
+)
+
+# Beside the queue, so that mark and push are one step.
+DELIVERED = Inbox(
+    JOBS, "jobs:delivered:{uid}", purpose="a job of another slot's outbox that was queued",
+    writers=("jobs.job_outbox",), readers=("jobs.job_outbox",),
+)
+DELIVERED_NAMED = Inbox(
+    JOBS, "jobs:queue:{queue}:delivered:{uid}", tag="jobs:{queue}", writers=("jobs.job_outbox",),
+    purpose="a job of another slot's outbox that was put into a named queue", readers=("jobs.job_outbox",),
 )
 
 DONE: Channel[bytes] = Channel(

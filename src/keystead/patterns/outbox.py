@@ -15,6 +15,7 @@ from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import AtMost, FlagKey, FlagRef, Keyspace, ListKey, ListRef, Value
 from keystead.keys.codecs import Of
+from keystead.keys.executor import Executor
 from keystead.patterns.facts import PatternFacts, told
 from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec, Spoiled, count_spoiled, facts_of, opened
 
@@ -98,7 +99,7 @@ class Outbox(Generic[T]):
         """Entries that do not decode, newest right."""
         return self.dead_key.at(**self._bound())
 
-    def add(self, on: Valkey | Pipeline, *entries: T) -> Awaitable[int]:
+    def add(self, on: Executor, *entries: T) -> Awaitable[int]:
         """Append entries; belongs into the transaction of the change they announce. Returns the new length."""
         for entry in entries:
             if not self._uid(entry):

@@ -1,5 +1,6 @@
 """What the channels share: lanes, couriers, retries, intents, traces."""
 
+from keystead.messaging.sending.callbacks import callbacks_relay, queue_job
 from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict
 from keystead.messaging.sending.channel import Channel, lane_of
 from keystead.messaging.sending.courier import Courier, CourierSettings
@@ -21,8 +22,10 @@ __all__ = [
     "TraceEntry",
     "Verdict",
     "backoff",
+    "callbacks_relay",
     "decide",
     "lane_of",
+    "queue_job",
     "retry_or_abandon",
     "trace",
     "trace_all",

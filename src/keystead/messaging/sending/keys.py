@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from keystead.jobs import JobOutbox
 from keystead.keys import AtMost, Keyspace, ListKey
 from keystead.messaging.sending.models import TraceEntry
 
@@ -14,3 +15,5 @@ TRACE: ListKey[TraceEntry] = ListKey(
     SENDING, "msg:trace:{uid}", TraceEntry, ttl=AtMost(TRACE_SECONDS),
     purpose="the steps in the life of one message, oldest first", writers=_STEPS, readers=("messaging.sending.trace",),
 )
+
+JOBS_OUTBOX = JobOutbox(SENDING, "outbox", writers=_STEPS)
