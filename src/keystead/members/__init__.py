@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from keystead.members.attribution import Attribution, Recorded
     from keystead.members.contact_changes import ERASED_JOB, REACHABILITIES_JOB, REACHABILITY_JOB
     from keystead.members.contacts import Added, Contact, Contacts, Described, Device
+    from keystead.members.contacts_import import ContactsImport, Imported
+    from keystead.members.contacts_lines import BrokenLine
+    from keystead.members.people import Person, lock_people, reachable
     from keystead.members.push_tokens import PushTokens, Registered
     from keystead.members.suppression import EmailReason, PhoneReason, Suppression
-    from keystead.members.timezones import Timezones, checked_zone
+    from keystead.members.timezones import TIMEZONE_JOB, Timezones, checked_zone, store_zone, zone_of
     from keystead.members.users import Member, Users
     from keystead.members.utms import Utm
     from keystead.members.visitors import Source, Visitors
@@ -23,13 +26,17 @@ __all__ = [
     "Activity",
     "Added",
     "Attribution",
+    "BrokenLine",
     "Contact",
     "Contacts",
+    "ContactsImport",
     "Described",
     "Device",
     "ERASED_JOB",
     "EmailReason",
+    "Imported",
     "Member",
+    "Person",
     "PhoneReason",
     "PushTokens",
     "REACHABILITIES_JOB",
@@ -39,12 +46,17 @@ __all__ = [
     "Seen",
     "Source",
     "Suppression",
+    "TIMEZONE_JOB",
     "Timezones",
     "Users",
     "Utm",
     "Visitors",
     "checked_zone",
     "folded_email",
+    "lock_people",
     "normal_email",
     "normal_phone",
+    "reachable",
+    "store_zone",
+    "zone_of",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -15,13 +15,12 @@ from keystead.members.addresses import folded_email, normal_email, normal_phone
 from keystead.members.contact_changes import ERASED_JOB, Action, ContactChanges
 from keystead.members.contact_tables import (
     CONTACT_METHOD_LOG,
-    SUPPRESSED_EMAILS,
-    SUPPRESSED_PHONE_NUMBERS,
     USER_EMAIL_ADDRESSES,
     USER_PHONE_NUMBERS,
     USER_PUSH_TOKENS,
     USER_TIMEZONE_LOG,
 )
+from keystead.members.people import EMAIL_SUPPRESSED, PHONE_SUPPRESSED, lock_person
 from keystead.members.tables import USERS
 from keystead.store import Database, SqlOutbox
 
@@ -93,12 +92,11 @@ class _Kind:
 
 _EMAIL: Final = _Kind(
     USER_EMAIL_ADDRESSES, "email", "email", "email", "folded",
-    exists().where(SUPPRESSED_EMAILS.c.folded == USER_EMAIL_ADDRESSES.c.folded), "email_added",
+    EMAIL_SUPPRESSED, "email_added",
 )
 _PHONE: Final = _Kind(
     USER_PHONE_NUMBERS, "phone", "sms", "phone_number", "phone_number",
-    exists().where(SUPPRESSED_PHONE_NUMBERS.c.phone_number == USER_PHONE_NUMBERS.c.phone_number),
-    "phone_verify_finish",
+    PHONE_SUPPRESSED, "phone_verify_finish",
 )
 
 
@@ -316,14 +314,6 @@ class Contacts:
         )
         async with self._database.reading() as sql:
             return [Contact(*row) for row in await sql.execute(wanted)]
-
-
-async def lock_person(sql: AsyncConnection, sub: UserSub) -> int:
-    """The person's id. Whoever changes their contacts waits here until this transaction ends; ``NotFound``."""
-    user: int | None = await sql.scalar(select(USERS.c.id).where(USERS.c.sub == sub).with_for_update(key_share=True))
-    if user is None:
-        raise NotFound("there is no such person")
-    return user
 
 
 def _steps(subs: Iterable[UserSub]) -> Iterable[list[UserSub]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
-from sqlalchemy import Table, select, tuple_, update
+from sqlalchemy import Table, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -14,7 +14,7 @@ from keystead.members.addresses import folded_email
 from keystead.members.contact_changes import Action, ContactChanges
 from keystead.members.contact_tables import USER_EMAIL_ADDRESSES, USER_PHONE_NUMBERS
 from keystead.members.contacts_lines import BrokenLine, ContactLine, ContactLines
-from keystead.members.tables import USERS
+from keystead.members.people import lock_people
 from keystead.store import Database, SqlOutbox
 
 BATCH_LINES: Final = 1000
@@ -81,14 +81,10 @@ class ContactsImport:
         now = self._clock.now()
         changes = ContactChanges(now)
         async with self._database.transaction() as sql:
-            found = await sql.execute(
-                select(USERS.c.sub, USERS.c.id).where(USERS.c.sub.in_({line.user_sub for line in lines}))
-                .order_by(USERS.c.id).with_for_update(key_share=True)
-            )
-            people: dict[str, int] = {sub: user for sub, user in found}  # noqa: C416 - rows are no pairs to a type checker
+            people = await lock_people(sql, {UserSub(line.user_sub) for line in lines})
             known = [line for line in lines if line.user_sub in people]
-            emails = [_given(line, people[line.user_sub], line.email) for line in known if line.email]
-            phones = [_given(line, people[line.user_sub], line.phone) for line in known if line.phone]
+            emails = [_given(line, people[UserSub(line.user_sub)].id, line.email) for line in known if line.email]
+            phones = [_given(line, people[UserSub(line.user_sub)].id, line.phone) for line in known if line.phone]
             counts = [
                 await self._give(sql, table, shown, key, name, channel, reason, given, changes, now)
                 for table, shown, key, name, channel, reason, given in (
