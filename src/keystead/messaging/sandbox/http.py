@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from keystead.errors import Unavailable
 
 BODY_BYTES: Final = 10 * 1024 * 1024
@@ -59,7 +61,7 @@ Handler = Callable[[Asked], Awaitable[Answer | None]]
 def json_answer(status: int, body: object, content_type: str = "application/json", **headers: str) -> Answer:
     """JSON; further headers with _ for -."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status, json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+    return Answer(status, msgspec.json.encode(body),
                   {"content-type": content_type, **named})
 
 

@@ -39,7 +39,7 @@ class Ledger:
         for message in messages:
             parts += (message.id, message.recipient, MESSAGE.codec.encode(message), repr(message.ends_at))
         for webhook in webhooks:
-            parts += (repr(webhook.due_at), DUE.due.codec.encode(webhook))
+            parts += (repr(webhook.due_at), DUE.due_key.codec.encode(webhook))
         await ACCEPT(
             self._valkey, keys=self._keys,
             args=(*self._names, f"{channel}:{counted}", self._clock.now(), len(messages), *parts),
