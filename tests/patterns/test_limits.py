@@ -12,7 +12,7 @@ from keystead.errors import DeclarationError, Unavailable
 from keystead.keys import Keyspace, Layout, Registry
 from keystead.patterns.limits import WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
-from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
+from keystead.patterns.limits_slots import Gcra, GcraRate, LastUsedAt, SpacedSlots
 from keystead.patterns.limits_windows import Cooldown, FixedWindow, RestartingWindow
 from keystead.settings import ValkeySettings
 from keystead.testing.checks import check_no_undeclared_keys
@@ -293,6 +293,29 @@ async def test_gcra_of_a_very_high_rate_allows_exactly_its_burst(world: World) -
         told = [rate.at("acme").use(pipeline, now=NOW) for _ in range(51)]
         await pipeline.execute()
     assert [(await each).allowed for each in told] == [True] * 50 + [False]
+
+
+async def test_a_rate_may_come_with_each_use(world: World) -> None:
+    slots = SLOTS.at()
+    told = [await slots.use(world.valkey, now=NOW, gap_seconds=gap) for gap in (0.5, 2, None, 1)]
+    assert [each.starts_at - NOW for each in told] == [0, 0.5, 2.5, 7.5]
+    rate = RATE.at("acme")
+    quick = GcraRate(10, 1.0, 2)
+    told = [await rate.use(world.valkey, now=NOW, rate=quick) for _ in range(3)]
+    assert [(each.allowed, each.remaining) for each in told] == [(True, 1), (True, 0), (False, 0)]
+    assert told[2].retry_after_seconds == 0.1
+    assert (await rate.use(world.valkey, now=NOW + 0.1, rate=quick)).allowed
+    assert GcraRate(5, 1.0).burst == 5
+    for wrong, says in (
+        (lambda: slots.use(world.valkey, now=NOW, gap_seconds=5.1), "not between nothing and the declared 5"),
+        (lambda: slots.use(world.valkey, now=NOW, gap_seconds=0.0), "not between nothing"),
+        (lambda: slots.use(world.valkey, now=NOW, gap_seconds=float("nan")), "not between nothing"),
+        (lambda: rate.use(world.valkey, now=NOW, rate=GcraRate(1, 31.0)), "at most the declared 30 s"),
+        (lambda: rate.use(world.valkey, now=NOW, cost=3, rate=quick), "more than a whole burst"),
+        (lambda: GcraRate(0, 1.0), "most must be"),
+    ):
+        with pytest.raises(DeclarationError, match=says):
+            wrong()
 
 
 async def test_looking_counts_nothing(world: World) -> None:

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from keystead.errors import DeclarationError, Invalid
+from keystead.jobs.keys import RATE_AHEAD_SECONDS
 from keystead.jobs.retry import DEFAULT, Retry
 
 P = ParamSpec("P")
@@ -41,6 +42,8 @@ class Rate:
     def __post_init__(self) -> None:
         if self.most < 1 or self.seconds <= 0:
             raise DeclarationError(f"a rate needs most >= 1 and seconds > 0; got {self}")
+        if self.seconds / self.most > RATE_AHEAD_SECONDS:
+            raise DeclarationError(f"a rate is at least one run a day; let a calendar start what is rarer. Got {self}")
 
 
 class Job(Generic[P, R]):

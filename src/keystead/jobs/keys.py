@@ -233,9 +233,9 @@ TOTALS: MapKey[int] = MapKey(
     purpose="how many jobs ended how, ever", writers=_WORKER, readers=_INSPECTION,
 )
 
-# What is set here is the slowest rate; ``rates`` reserves with that of the job.
+# What is set here is the slowest rate, one run a day; ``rates`` reserves with that of the job.
 RATE = SpacedSlots(
-    JOBS, "jobs:rate:{name}", gap_seconds=3600, most_ahead_seconds=RATE_AHEAD_SECONDS,
+    JOBS, "jobs:rate:{name}", gap_seconds=RATE_AHEAD_SECONDS, most_ahead_seconds=RATE_AHEAD_SECONDS,
     purpose="when the next run of a job with a limited rate may begin", writers=_WORKER, readers=_WORKER,
 )
 

@@ -29,7 +29,7 @@ from keystead.patterns.guarded import Once, Writes, judged, once
 from keystead.patterns.leader import Following, Leader, Leadership, Term
 from keystead.patterns.limits import Checked, Decision, LimitAt, WhenAway, check_all
 from keystead.patterns.limits_logs import DistinctAttempts, DistinctValues, Renewal, SlidingList, SlidingLog
-from keystead.patterns.limits_slots import Gcra, LastUsedAt, SpacedSlots
+from keystead.patterns.limits_slots import Gcra, GcraRate, LastUsedAt, SpacedSlots
 from keystead.patterns.limits_windows import Cooldown, FixedWindow, RestartingWindow
 from keystead.patterns.lock import Holding, LockHeld, LockLost
 from keystead.patterns.lock_fence import Fenced
@@ -101,6 +101,7 @@ __all__ = [
     "FixedWindow",
     "Following",
     "Gcra",
+    "GcraRate",
     "Holding",
     "Identity",
     "IfWaiting",
