@@ -15,6 +15,7 @@ from keystead.keys import (
     ListRef,
     NoneUntilEnded,
     SortedSetKey,
+    SortedSetRef,
     StringKey,
     StringRef,
 )
@@ -117,6 +118,10 @@ class Channel(Generic[T]):
     def retry_later(self, on: Executor, item: T, due_at: float) -> None:
         """Let a message wait until it is due; then it goes to the end of its lane."""
         self._retries[lane_of(item.lane)].at().add(on, item, due_at)
+
+    def retrying(self, lane: str = Lane.NORMAL) -> SortedSetRef[T]:
+        """The messages of a lane that wait for another try, as a key."""
+        return self._retries[lane_of(lane)].at()
 
     # -- for couriers -----------------------------------------------------------------------------------------------
 
