@@ -98,6 +98,10 @@ class MessagingSettings:
         "", "how the world reaches this server, such as https://app.example.com: links and webhooks are made of it; "
         "empty for the address it listens on"
     )
+    app_url: str = _setting(
+        "", "address of your app, such as https://app.example.com: links in messages lead there; empty for this server"
+    )
+    site_name: str = _setting("Keystead", "name that pages behind links in messages are shown under")
     workers: int = _setting(1, "couriers of each channel in this process")
     lanes: int = _setting(1, "slots of a cluster that people are spread over; one server needs only 1")
     on_ambiguous: str = _setting(
@@ -148,6 +152,7 @@ class EmailSettings:
     sender_name: str = _setting("Keystead", "name that email comes from")
     reply_to: str = _setting("support@example.com", "address that answers go to")
     topics: str = _setting("", "comma-separated ARNs of the SNS topics whose notifications are believed")
+    configuration_set: str = _setting("", "SES configuration set that publishes events to these topics; empty for none")
     templates: str = _setting("", "directory of your Jinja2 templates; they come before the built-in ones")
     concurrent_requests: int = _setting(14, "requests to the provider at once")
     rate_per_second: float = _setting(14.0, "email per second over all processes; 0 for any number")

@@ -24,7 +24,6 @@ else:
 
 __all__ = [
     "ABANDON_JOB",
-    "PERSIST_JOB",
     "AbandonOutcome",
     "Abandoned",
     "BufferedLink",
@@ -33,6 +32,7 @@ __all__ = [
     "LinkRules",
     "LinkWanted",
     "Links",
+    "PERSIST_JOB",
     "PersistOutcome",
     "Style",
     "Target",

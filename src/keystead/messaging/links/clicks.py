@@ -156,4 +156,4 @@ def _who(click: Click) -> str:
 def _target(flat: list[bytes]) -> Target:
     link = LINK.record.decode(dict(zip(flat[::2], flat[1::2], strict=True)))
     return Target(link.uid, link.code, link.page_identifier, link.page_extra, link.preview_identifier,
-                  link.preview_extra)
+                  link.preview_extra, touch_uid=link.touch_uid)

@@ -75,9 +75,12 @@ class Links:
             limited=limited,
         )
 
-    async def resolve(self, code: str) -> Target | None:
-        """Where the code leads, without writing down or counting anything."""
-        return (await self._clicks.click(code, should_track=False)).target
+    async def resolve(self, code: str, *, limited: bool = False) -> Target | None:
+        """Where the code leads, without writing down or counting anything.
+
+        ``limited``: for whoever may be guessing codes. In a flood of guesses it leads nowhere, or now and then home.
+        """
+        return (await self._clicks.click(code, should_track=False, limited=limited)).target
 
     async def persist(self, code: str) -> PersistOutcome:
         """The message was delivered: store the link, half an hour from now."""

@@ -85,7 +85,10 @@ class LinkWanted:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a link leads, and how it presents itself. ``stored``: it was read from the database."""
+    """Where a link leads, and how it presents itself.
+
+    ``stored``: it was read from the database. ``touch_uid``: the message it was made for; only of one that is not.
+    """
 
     uid: str
     code: str
@@ -94,6 +97,7 @@ class Target:
     preview_identifier: str
     preview_extra: dict[str, Any]
     stored: bool = False
+    touch_uid: str = ""
 
 
 class ClickOutcome(StrEnum):
