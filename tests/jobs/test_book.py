@@ -82,3 +82,28 @@ def test_a_method_is_registered_under_a_name() -> None:
     book = JobBook()
     registered = book.register("sms.send", Sender().send, retry=Retry(tries=3))
     assert book.get("sms.send") is registered and registered.retry.tries == 3
+
+
+async def test_an_announcement_is_heard_by_all_who_listen():
+    book, heard = JobBook(), []
+
+    async def first(sub: str) -> None:
+        heard.append(("first", sub))
+
+    async def second(sub: str) -> None:
+        heard.append(("second", sub))
+
+    book.listen("members.erased", first)
+    book.listen("members.erased", second)
+    await book.jobs["members.erased"](sub="a")
+    assert heard == [("first", "a"), ("second", "a")]
+
+
+async def test_an_announcement_is_no_name_for_another_job():
+    book = JobBook()
+
+    async def work() -> None: ...
+
+    book.register("told", work)
+    with pytest.raises(DeclarationError, match="two jobs are named told"):
+        book.listen("told", work)

@@ -125,6 +125,7 @@ class JobBook:
     """Jobs by name."""
 
     jobs: dict[str, Job[..., Any]] = field(default_factory=dict)
+    _listeners: dict[str, list[Callable[..., Awaitable[None]]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *sources: ModuleType | Job[..., Any]) -> "JobBook":
@@ -148,6 +149,22 @@ class JobBook:
         found: Job[..., Any] = Job(function, name=name, **options)
         self.add(found)
         return found
+
+    def listen(self, name: str, function: Callable[..., Awaitable[None]]) -> None:
+        """Answer to what another room announces under this name, beside others who do.
+
+        All are told one after another. If one fails, the job is tried again, and those before it hear the same twice.
+        """
+        heard_by = self._listeners.get(name)
+        if heard_by is None:
+            heard_by = self._listeners[name] = []
+
+            async def tell(**kwargs: Any) -> None:
+                for listener in heard_by:
+                    await listener(**kwargs)
+
+            self.register(name, tell)
+        heard_by.append(function)
 
     def get(self, name: str) -> Job[..., Any] | None:
         return self.jobs.get(name)
