@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from keystead.errors import Corrupt
-from keystead.messaging.touches.builtin import BUILT_IN
 from keystead.messaging.touches.messages import MOST_BYTES, Messages, SmsMessage, etag_of, pack, rendered, unpack
+from keystead.messaging.touches.points_builtin import BUILT_IN
 
 (REMINDER,) = BUILT_IN
 

@@ -3,13 +3,13 @@
 import pytest
 
 from keystead.errors import Invalid
-from keystead.messaging.touches.builtin import BUILT_IN
 from keystead.messaging.touches.messages import Messages, SmsMessage
+from keystead.messaging.touches.points_builtin import BUILT_IN
+from keystead.messaging.touches.points_names import check_slug
 from keystead.messaging.touches.points_rules import (
     check_messages,
     check_parameters,
     check_schema,
-    check_slug,
     check_strategy,
     is_required,
 )

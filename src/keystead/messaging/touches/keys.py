@@ -11,6 +11,7 @@ from keystead.keys import (
     Personal,
     SetKey,
     Sliding,
+    SortedSetKey,
 )
 from keystead.messaging.touches.models import CHANNELS, LogEntry, PendingTouch, Touch
 from keystead.patterns import PendingIndex, SmartLock, WorkList
@@ -83,10 +84,11 @@ DAY_COUNT = IntegerKey(
     ttl=Sliding(DAY_SECONDS, reads=False), personal=Personal(variable="user_sub"),
     purpose="touches to one person on one channel in one of their days", writers=_DISPATCHER, readers=_DISPATCHER,
 )
-SAME_CONTENT = FlagKey(
-    TOUCHES, "touch:same_content:{user_sub}:{sha256}", ttl=AtMost(SAME_SECONDS),
-    personal=Personal(variable="user_sub"),
-    purpose="a person was sent these words just now", writers=_DISPATCHER, readers=_DISPATCHER,
+RECENT_WORDS: SortedSetKey[str] = SortedSetKey(
+    TOUCHES, "touch:recent_words:{user_sub}", str, member="SHA-256 of words", score="unix time when they were queued",
+    ttl=AtMost(SAME_SECONDS), personal=Personal(variable="user_sub"),
+    purpose="what one person was told just now, so that it is not said twice", writers=_DISPATCHER,
+    readers=_DISPATCHER,
 )
 BY_USER: SetKey[str] = SetKey(
     TOUCHES, "msg:by_user:{user_sub}", str, member="uid of a touch or of a channel message",

@@ -8,11 +8,11 @@ from typing import Any, Final, Literal, NewType, get_args
 import msgspec
 
 from keystead.jobs import JobRef
+from keystead.messaging.touches.points_names import shown_slug
 
 TouchUid = NewType("TouchUid", str)
 Channel = Literal["push", "sms", "email"]
 CHANNELS: Final[tuple[Channel, ...]] = get_args(Channel)
-Lane = Literal["high", "normal", "low"]
 
 
 class Touch(msgspec.Struct, frozen=True):
@@ -27,12 +27,12 @@ class Touch(msgspec.Struct, frozen=True):
     failure_callback: JobRef | None
     queued_at: float
     aud: Literal["send"] = "send"
-    lane: Lane = "normal"
+    lane: str = "normal"
 
     @property
     def kind(self) -> str:
         """How counts name it: event and channel."""
-        return f"{self.touch_point_event_slug}:{self.channel}"
+        return f"{shown_slug(self.touch_point_event_slug)}:{self.channel}"
 
 
 class PendingTouch(msgspec.Struct, frozen=True):

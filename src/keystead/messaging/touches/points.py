@@ -13,18 +13,22 @@ from sqlalchemy.exc import IntegrityError
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.errors import Conflict, NotFound
+from keystead.errors import Conflict, Corrupt, NotFound
 from keystead.ids import new_uid
-from keystead.messaging.touches.builtin import BUILT_IN
 from keystead.messaging.touches.keys import POINTS_VERSION
 from keystead.messaging.touches.messages import Messages, etag_of, pack, unpack
-from keystead.messaging.touches.points_rules import check_messages, check_schema, check_slug, check_strategy
+from keystead.messaging.touches.points_builtin import BUILT_IN
+from keystead.messaging.touches.points_names import check_slug
+from keystead.messaging.touches.points_rules import check_messages, check_schema, check_strategy
 from keystead.messaging.touches.selection import Strategy
 from keystead.messaging.touches.tables import TOUCH_POINTS
 from keystead.store import Database
+from keystead.telemetry import logger
 
 KEPT_SECONDS: Final = 60.0
 STEP: Final = 100
+
+_log = logger("messaging.touches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,13 @@ class TouchPoints:
     async def _read(self, slugs: list[str]) -> list[TouchPoint]:
         async with self._database.reading() as sql:
             rows = (await sql.execute(select(TOUCH_POINTS).where(TOUCH_POINTS.c.event_slug.in_(slugs)))).all()
-        return [_point(row) for row in rows]
+        found = []
+        for row in rows:
+            try:
+                found.append(_point(row))
+            except Corrupt as error:  # to whoever sends a touch it is not there; touches of others go on
+                _log.error("a touch point cannot be read", uid=row.uid, reason=str(error))
+        return found
 
     async def find(self, uid: str) -> TouchPoint:
         """The point with this uid, from the database; ``NotFound``."""

@@ -12,15 +12,7 @@ from keystead.messaging.touches.messages import Messages, rendered
 from keystead.messaging.touches.rendering import Unrenderable, names_in
 from keystead.messaging.touches.selection import STRATEGIES
 
-SLUG: Final = re.compile(r"[a-zA-Z][a-zA-Z_]*[a-zA-Z]")
-MOST_SLUG: Final = 255
 MOST_MESSAGES: Final = 1000
-
-
-def check_slug(slug: str) -> None:
-    if not 2 <= len(slug) <= MOST_SLUG or not SLUG.fullmatch(slug):
-        raise Invalid(f"an event is named by 2 to {MOST_SLUG} letters and _, with letters at both ends; "
-                      f"{slug[:40]!r} is not")
 
 
 def check_strategy(strategy: str) -> None:

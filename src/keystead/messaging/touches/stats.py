@@ -33,6 +33,17 @@ STALE = DailyFamily(
     purpose="touches that nothing was heard of", writers=_COUNTED, readers=_SHOWN,
 )
 
+DROPS = DailyFamily(
+    TOUCHES, "touch_drops",
+    breakdowns={
+        "daily_cap": "event:channel", "quiet_hours": "event:channel", "same_content": "event:channel",
+        "erased": "event:channel",
+    },
+    held_days=2, zone=LOS_ANGELES, table="touch_drop_stats",
+    purpose="touches that people were spared, by why; each also counts as unreachable", writers=_COUNTED,
+    readers=_SHOWN,
+)
+
 # -- the last run of each job ------------------------------------------------------------------------------------------
 
 

@@ -16,9 +16,9 @@ local index, record, remaining, uid = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local broken_keys = tonumber(ARGV[3])
 
 local broken, ending = read_writes(ARGV[2], 4), read_writes(ARGV[4], 4 + broken_keys)
-if not redis.call('ZSCORE', index, uid) then return 0 end
-local waits = is_pending(index, record, remaining, uid)
+local indexed, waits = redis.call('ZSCORE', index, uid), is_pending(index, record, remaining, uid)
 end_touch(index, record, remaining, uid)
+if not indexed then return 0 end
 if not waits then write_all(broken, 4) return -1 end
 write_all(ending, 4 + broken_keys)
 return 1

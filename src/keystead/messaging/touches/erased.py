@@ -1,0 +1,64 @@
+"""Erasing a person: whatever is on its way to them is taken out, and nothing new is sent.
+
+What holds when ``erase`` returns:
+
+- a mark stands for two days; touches of the person that still wait are dropped, whatever fails is not tried again;
+- none of their messages waits in a lane or for another try; each counts as abandoned in its channel;
+- none of their touches waits for news: each ended with its failure callback.
+
+What does not: a message that a courier holds at that moment may still leave, and news of what the provider already has
+still comes; both are forgotten when they are settled. Traces and marks hold no words and no address, and expire.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from keystead.clock import Clock
+from keystead.engine import Script, Valkey
+from keystead.messaging.touches.keys import BY_USER, ERASED
+from keystead.messaging.touches.outlets import Outlet, Outlets
+from keystead.messaging.touches.pending import Ended, Pending
+from keystead.messaging.touches.places import Place, find
+from keystead.patterns import Writes
+
+TAKE_OUT: Final = Script("keystead.messaging.touches", "scripts/take_out.lua")
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was taken out."""
+
+    messages: int
+    touches: int
+
+
+class Erasure:
+    """Takes out what is on its way to somebody. Safe to repeat."""
+
+    def __init__(self, valkey: Valkey, clock: Clock, outlets: Outlets, pending: Pending) -> None:
+        self._valkey, self._clock, self._outlets, self._pending = valkey, clock, outlets, pending
+
+    async def erase(self, user_sub: str) -> Erased:
+        """Take out everything of this person."""
+        await ERASED.at(user_sub).raise_flag(self._valkey)
+        messages = 0
+        for outlet in self._outlets.values():
+            places: tuple[Place, ...] = (*outlet.waiting, *outlet.retrying)
+            for place in places:
+                messages += await self._take_out(place, user_sub, outlet)
+        touches = 0
+        for uid in await BY_USER.at(user_sub).members(self._valkey):
+            ended = await self._pending.drop(uid, Writes(self._valkey.layout), self._clock.now(), "erased")
+            touches += ended is Ended.NOW
+        await BY_USER.at(user_sub).delete(self._valkey)
+        return Erased(messages, touches)
+
+    async def _take_out(self, place: Place, user_sub: str, outlet: Outlet) -> int:
+        taken = 0
+        found = await find(self._valkey, place, lambda message: message.user_sub == user_sub)
+        for raw, message in found.items():
+            writes = Writes(self._valkey.layout)
+            outlet.abandoned(writes, message, self._clock.now())
+            names, packed = writes.packed(self._valkey.layout)
+            taken += int(await TAKE_OUT(self._valkey, keys=[place, *names], args=(raw, packed)))
+        return taken

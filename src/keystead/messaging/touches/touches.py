@@ -1,0 +1,110 @@
+"""Queueing touches: each is accepted once, counted, and refused when too many wait."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.errors import DeclarationError, Invalid, LimitReached
+from keystead.ids import UserSub, new_uid
+from keystead.jobs import JobRef
+from keystead.messaging.sending import trace
+from keystead.messaging.touches.keys import BY_USER, QUEUED, TO_SEND
+from keystead.messaging.touches.models import CHANNELS, Channel, Touch, TouchUid
+from keystead.messaging.touches.points_names import check_slug
+from keystead.messaging.touches.stats import SENDS
+from keystead.patterns import Once, Writes, once
+from keystead.settings import MessagingSettings
+
+MOST_QUEUED: Final = 10_000
+MOST_BYTES: Final = 64 * 1024  # of an event's parameters
+FULL_SECONDS: Final = 15.0
+_UID: Final = re.compile(r"[A-Za-z0-9_-]{1,120}")
+
+
+class Touches:
+    """Accepts touches."""
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, settings: MessagingSettings | None = None, *, most_queued: int = MOST_QUEUED
+    ) -> None:
+        self._valkey, self._clock, self._most = valkey, clock, most_queued
+        self._settings = settings or MessagingSettings()
+
+    async def send(
+        self, user_sub: UserSub, slug: str, *, channel: Channel, parameters: Mapping[str, Any] | None = None,
+        success: JobRef | None = None, failure: JobRef | None = None, uid: str | None = None, lane: str = "normal",
+    ) -> TouchUid:
+        """Queue a touch and say its uid. Whoever gives the uid may ask again within a day: it is sent once.
+
+        ``LimitReached`` when too many wait; nothing was queued then. ``success`` or ``failure`` runs later, once.
+        """
+        touch = self.make(user_sub, slug, channel=channel, parameters=parameters, success=success, failure=failure,
+                          uid=uid, lane=lane)
+        await self.queue(touch)
+        return TouchUid(touch.uid)
+
+    async def queue(self, touch: Touch) -> bool:
+        """Queue a touch that was made before; False if its uid was seen within a day. ``LimitReached``."""
+        writes = Writes(self._valkey.layout)
+        self.send_writes(writes, touch)
+        done = await once(self._valkey, QUEUED.at(touch.uid), writes, limit=(TO_SEND.queue, self._most))
+        if done is Once.FULL:
+            raise LimitReached(f"{self._most:,} touches wait already; try again later",
+                               retry_after_seconds=FULL_SECONDS)
+        return done is Once.DONE
+
+    async def queue_many(self, touches: list[Touch]) -> list[Once]:
+        """``queue`` for many in one round trip; what became of each."""
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            waiting = []
+            for touch in touches:
+                writes = Writes(self._valkey.layout)
+                self.send_writes(writes, touch)
+                waiting.append(once(pipeline, QUEUED.at(touch.uid), writes, limit=(TO_SEND.queue, self._most)))
+            await pipeline.execute()
+        return [await one for one in waiting]
+
+    def make(
+        self, user_sub: UserSub, slug: str, *, channel: Channel, parameters: Mapping[str, Any] | None = None,
+        success: JobRef | None = None, failure: JobRef | None = None, uid: str | None = None, lane: str = "normal",
+    ) -> Touch:
+        """A touch to be queued. ``Invalid`` says what is wrong with it."""
+        check_slug(slug)
+        if channel not in CHANNELS:
+            raise Invalid(f"{str(channel)[:40]!r} is no channel; there are {', '.join(CHANNELS)}")
+        if uid is not None and not _UID.fullmatch(uid):
+            raise Invalid("the uid of a touch is made of 1 to 120 letters, digits, _ and -")
+        try:
+            BY_USER.at(user_sub)
+        except DeclarationError:
+            raise Invalid("this cannot be a person: their sub is text without colons and control characters") from None
+        given = dict(parameters or {})
+        try:
+            size = len(msgspec.json.encode(given))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Invalid(f"the parameters of an event must be writable as JSON: {error}") from None
+        if size > MOST_BYTES:
+            raise Invalid(f"the parameters of an event take at most {MOST_BYTES:,} bytes, these take {size:,}")
+        return Touch(uid or new_uid("tch"), user_sub, slug, channel, given, success, failure, self._clock.now(),
+                     lane=lane)
+
+    def send_writes(self, writes: Writes, touch: Touch) -> None:
+        """What queueing a touch is, for a step of someone else with the same tag. It must happen once for each uid, and
+        nobody is asked whether too many wait."""
+        TO_SEND.queue.push_right(writes, touch)
+        SENDS.tally().incr("queued", at=touch.queued_at).store(writes)
+        BY_USER.at(touch.user_sub).add(writes, touch.uid)
+        trace(writes, touch.uid, "queued", touch.queued_at, kept_seconds=self._settings.trace_seconds,
+              event=touch.touch_point_event_slug, channel=touch.channel, lane=touch.lane)
+
+    async def waiting(self) -> int:
+        """How many wait to be sent."""
+        return await TO_SEND.length(self._valkey)
+
+    async def has_room(self, most: int = 1) -> bool:
+        """Whether so many more would be accepted now."""
+        return await self.waiting() + most <= self._most
