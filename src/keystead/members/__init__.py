@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from keystead.members.contacts import Added, Contact, Contacts, Described, Device
     from keystead.members.contacts_import import ContactsImport, Imported
     from keystead.members.contacts_lines import BrokenLine
-    from keystead.members.people import Person, lock_people, reachable
+    from keystead.members.people import Person, find_person, lock_people, reachable
     from keystead.members.push_tokens import PushTokens, Registered
     from keystead.members.suppression import EmailReason, PhoneReason, Suppression
     from keystead.members.timezones import TIMEZONE_JOB, Timezones, checked_zone, store_zone, zone_of
@@ -52,6 +52,7 @@ __all__ = [
     "Utm",
     "Visitors",
     "checked_zone",
+    "find_person",
     "folded_email",
     "lock_people",
     "normal_email",

@@ -37,6 +37,14 @@ async def lock_person(sql: AsyncConnection, sub: UserSub) -> int:
     return people[sub].id
 
 
+async def find_person(sql: AsyncConnection, sub: UserSub) -> int:
+    """The person's number, without holding them; ``NotFound``."""
+    user: int | None = await sql.scalar(select(USERS.c.id).where(USERS.c.sub == sub))
+    if user is None:
+        raise NotFound("there is no such person")
+    return user
+
+
 async def lock_people(sql: AsyncConnection, subs: Iterable[UserSub]) -> dict[UserSub, Person]:
     """Those of the people who exist, held until this transaction ends; a thousand at most.
 

@@ -2,7 +2,18 @@
 
 from typing import Final
 
-from keystead.keys import AtMost, IntegerKey, Keyspace, MapKey, RecordKey, SetKey, SortedSetKey, Until
+from keystead.keys import (
+    AtMost,
+    FlagKey,
+    IntegerKey,
+    Keyspace,
+    MapKey,
+    RecordKey,
+    SetKey,
+    SortedSetKey,
+    StringKey,
+    Until,
+)
 from keystead.patterns import DelayedSet, SmartLock
 from keystead.reminders.models import DueReminder, Progress
 
@@ -10,6 +21,8 @@ REMINDERS = Keyspace("reminders", tag="rem")
 
 CHANNELS: Final = ("email", "push", "sms")
 SENT_SECONDS: Final = 4 * 86400
+# A job can be replayed by hand for thirty days; after twice that nobody counts the same thing again.
+COUNTED_SECONDS: Final = 60 * 86400
 _ASSIGNS: Final = ("reminders.assigner",)
 _SENDS: Final = ("reminders.sender",)
 _ROWS: Final = ("reminders.rows",)
@@ -62,8 +75,13 @@ COUNTS: MapKey[int] = MapKey(
     REMINDERS, "daily_reminders:counts", int, fields=CHANNELS, purpose="how many reminders there are, by channel",
     writers=_ROWS, readers=(*_ROWS, "stats.charts"),
 )
-IMPROVED_AT = IntegerKey(
-    REMINDERS, "daily_reminder_settings_improved_at",
+ROWS_COUNTED = FlagKey(
+    REMINDERS, "daily_reminders:counted:{uid}", ttl=AtMost(COUNTED_SECONDS),
+    purpose="changes of reminders of one transaction were counted, and are not to be counted again",
+    writers=_ROWS, readers=_ROWS, scripts=("guarded/once.lua",),
+)
+IMPROVED_AT: StringKey[float] = StringKey(
+    REMINDERS, "daily_reminder_settings_improved_at", float,
     purpose="when people could first say more than whether they want reminders; older wishes are asked for again",
     writers=("reminders.settings",), readers=("reminders.settings",),
 )

@@ -33,6 +33,14 @@ REGISTRATIONS = DailyFamily(
     purpose="who asked for reminders, and who for no more", writers=_COUNTED, readers=_SHOWN,
 )
 
+SETTINGS = DailyFamily(
+    REMINDERS, "daily_reminder_settings",
+    breakdowns=dict.fromkeys(("sms", "email", "push"), "days:time before|days:time after"),
+    held_days=2, zone=LOS_ANGELES, table="daily_reminder_settings_stats",
+    purpose="people who changed when they want reminders; the half that stayed the same is left empty",
+    writers=_COUNTED, readers=_SHOWN,
+)
+
 PREFERENCES: Final = ("unset", "text-any", "text-morning", "text-afternoon", "text-evening")
 PREFERENCE_COUNTS = MapKey(
     REMINDERS, "stats:user_notification_settings:counts", int, fields=PREFERENCES,
