@@ -58,8 +58,7 @@ async def test_a_run_that_dies_at_any_exchange_loses_nothing_and_settles_once(va
         dying = Postman(mortal, batch_items=batch_items)
         healthy = Postman(valkey, batch_items=batch_items)
         for postman in (dying, healthy):
-            postman.calls = calls
-            postman.says = lambda letter: None if letter.uid in calls else Verdict.NOT_SENT
+            postman.remember(calls)
         await die_or_end(courier(mortal, CLOCK, dying, on_ambiguous=on_ambiguous).run())
         survived = not mortal.dead
         await expire(valkey, "post:lock")
@@ -82,8 +81,7 @@ async def test_what_a_dead_courier_held_is_carried_by_another(server):
         calls: list[str] = []
         postmen = [Postman(mortal), Postman(server)]
         for postman in postmen:
-            postman.calls = calls
-            postman.says = lambda letter: None if letter.uid in calls else Verdict.NOT_SENT
+            postman.remember(calls)
         dying = asyncio.create_task(die_or_end(courier(mortal, CLOCK, postmen[0]).work(stop)))
         async with asyncio.timeout(30):
             while not mortal.dead and await DELIVERED.at().length(server) < 4:
