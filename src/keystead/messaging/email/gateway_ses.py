@@ -1,0 +1,198 @@
+"""Amazon SES, version 2 of its API: one signed request for each email.
+
+Who we are is found as every AWS tool finds it, or said in the settings. Requests are signed by botocore and sent by
+aiohttp, so that many can be under way at once.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from email.headerregistry import Address
+from typing import Any, Final
+
+import aiohttp
+import msgspec
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
+from botocore.session import Session
+
+from keystead.errors import Invalid
+from keystead.messaging.email.gateway import (
+    LANE_TAG,
+    TEMPLATE_TAG,
+    TIMEOUT_SECONDS,
+    UID_HEADER,
+    UID_TAG,
+    Accepted,
+    Mail,
+    NoCredentials,
+    NotAccepted,
+    network_error,
+)
+from keystead.settings import EmailSettings
+
+SEND_PATH: Final = "/v2/email/outbound-emails"
+ACCOUNT_PATH: Final = "/v2/email/account"
+SERVICE: Final = "ses"
+CHARSET: Final = "UTF-8"
+MOST_ANSWER_BYTES: Final = 65_536
+_THROTTLED: Final = frozenset(("TooManyRequestsException", "ThrottlingException", "Throttling", "RequestLimitExceeded"))
+# The proof of who we are has run out: it must be found anew, and the email is not to blame.
+_EXPIRED: Final = frozenset(("ExpiredTokenException", "ExpiredToken", "RequestExpired"))
+
+
+class SesGateway:
+    """Sends through one account and region."""
+
+    reports: Final = True
+
+    def __init__(self, session: aiohttp.ClientSession, settings: EmailSettings, url: str) -> None:
+        self._http, self._settings = session, settings
+        self._url = url.rstrip("/")
+        self._session: Session | None = None
+        self._sender = _sender(settings)
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, settings: EmailSettings, *, sandbox_url: str = "") -> AsyncIterator["SesGateway"]:
+        """With connections of its own, closed at the end."""
+        end = ".cn" if settings.region.startswith("cn-") else ""
+        real = f"https://email.{settings.region}.amazonaws.com{end}"
+        url = settings.url or (sandbox_url if settings.provider == "sandbox" else real)
+        if not url:
+            raise Invalid("email.provider is sandbox, and no sandbox runs: set email.url, or choose ses or smtp")
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        connector = aiohttp.TCPConnector(limit=max(1, settings.concurrent_requests) + 2)
+        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
+            yield cls(session, settings, url)
+
+    async def send(self, mail: Mail) -> Accepted | NotAccepted | NoCredentials:
+        body = msgspec.json.encode(self._request(mail))
+        headers = await self._signed("POST", SEND_PATH, body)
+        if headers is None:
+            return NoCredentials("no credentials for SES were found")
+        try:
+            async with self._http.post(self._url + SEND_PATH, data=body, headers=headers, allow_redirects=False) as got:
+                answer = await got.content.read(MOST_ANSWER_BYTES)
+                return self._judged(got.status, got.headers.get("x-amzn-ErrorType", ""), answer,
+                                    got.headers.get("Retry-After", ""))
+        except aiohttp.ClientConnectorError as error:
+            return network_error(error, maybe_sent=False)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return network_error(error, maybe_sent=True)
+
+    async def rate_per_second(self) -> float | None:
+        """What the account's quota allows; None if it cannot be asked now."""
+        headers = await self._signed("GET", ACCOUNT_PATH, b"")
+        if headers is None:
+            return None
+        try:
+            async with self._http.get(self._url + ACCOUNT_PATH, headers=headers, allow_redirects=False) as got:
+                if got.status != 200:
+                    return None
+                rate = (await got.json(content_type=None))["SendQuota"]["MaxSendRate"]
+                return float(rate) if float(rate) > 0 else None
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, LookupError, TypeError):
+            return None
+
+    # -- what is sent -----------------------------------------------------------------------------------------------
+
+    def _request(self, mail: Mail) -> dict[str, Any]:
+        body = {name: {"Data": text, "Charset": CHARSET}
+                for name, text in (("Html", mail.html), ("Text", mail.text)) if text is not None}
+        tags = [{"Name": UID_TAG, "Value": mail.uid}, {"Name": LANE_TAG, "Value": str(mail.lane)}]
+        if mail.template:
+            tags.append({"Name": TEMPLATE_TAG, "Value": mail.template})
+        request: dict[str, Any] = {
+            "FromEmailAddress": self._sender,
+            "Destination": {"ToAddresses": [mail.to]},
+            "Content": {"Simple": {
+                "Subject": {"Data": mail.subject, "Charset": CHARSET}, "Body": body,
+                "Headers": [{"Name": name, "Value": value} for name, value in ((UID_HEADER, mail.uid), *mail.headers)],
+            }},
+            "EmailTags": tags,
+        }
+        if self._settings.reply_to:
+            request["ReplyToAddresses"] = [self._settings.reply_to]
+        if self._settings.configuration_set:
+            request["ConfigurationSetName"] = self._settings.configuration_set
+        return request
+
+    async def _signed(self, method: str, path: str, body: bytes) -> dict[str, str] | None:
+        credentials = await self._credentials()
+        if credentials is None:
+            return None
+        headers = {"Content-Type": "application/json"} if body else {}
+        request = AWSRequest(method=method, url=self._url + path, data=body, headers=headers)
+        SigV4Auth(credentials, SERVICE, self._settings.region).add_auth(request)
+        return {str(name): str(value) for name, value in request.headers.items()}
+
+    async def _credentials(self) -> Any | None:
+        settings = self._settings
+        if settings.access_key:
+            return Credentials(settings.access_key, settings.secret_key)
+        if settings.provider == "sandbox":
+            return Credentials("sandbox", "sandbox")
+        # Files, environment or the metadata service: may block, so not on the event loop.
+        return await asyncio.to_thread(self._found_credentials)
+
+    def _found_credentials(self) -> Any | None:
+        try:
+            if self._session is None:
+                self._session = Session()
+            found = self._session.get_credentials()
+            return None if found is None else found.get_frozen_credentials()
+        except BotoCoreError:
+            self._session = None
+            return None
+
+    # -- what came back ---------------------------------------------------------------------------------------------
+
+    def _judged(
+        self, status: int, error_type: str, answer: bytes, retry_after: str
+    ) -> Accepted | NotAccepted | NoCredentials:
+        code = error_type.split(":")[0].split("#")[-1] or _code_in(answer)
+        if status >= 500:
+            return NotAccepted("SESServerError", f"ses:{status}", retryable=True, status=status, extra=code,
+                               retry_after_seconds=_seconds(retry_after))
+        if status == 429 or code in _THROTTLED:
+            return NotAccepted("SESTooManyRequestsException", "ses:TooManyRequestsException", retryable=True,
+                               status=status, throttled=True, retry_after_seconds=_seconds(retry_after), extra=code)
+        if code in _EXPIRED:
+            self._session = None
+            return NoCredentials(f"SES says {code}")
+        if status >= 300:
+            return NotAccepted("SESClientError", f"ses:{code or status}", retryable=False, status=status, extra=code)
+        try:
+            message_id = msgspec.json.decode(answer)["MessageId"]
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+            message_id = None
+        if not isinstance(message_id, str) or not message_id:
+            return NotAccepted("SESInternalError", "ses:NoMessageId", retryable=False, status=status)
+        return Accepted(message_id)
+
+
+def _sender(settings: EmailSettings) -> str:
+    try:
+        return str(Address(settings.sender_name, addr_spec=settings.sender)) if settings.sender_name \
+            else settings.sender
+    except Exception as error:  # the parser raises what it likes
+        raise Invalid(f"email.sender is no address, or email.sender_name no name: {error}") from None
+
+
+def _code_in(answer: bytes) -> str:
+    try:
+        found = msgspec.json.decode(answer)
+        code = found.get("__type") or found.get("code") or ""
+        return str(code).split("#")[-1][:100]
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
+        return ""
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(max(0.0, float(text)), 3600.0)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,212 @@
+"""Sending: each outcome in one step, counted as documented, and told to the right job."""
+
+import pytest
+
+from keystead.errors import Unavailable
+from keystead.jobs import AfterFailure
+from keystead.messaging.email.gateway import NoCredentials, NotAccepted
+from keystead.messaging.email.keys import EARLY, SENDING, UNANSWERED
+from keystead.messaging.email.models import Bounce, BounceReason, Delivery, OutgoingEmail
+from keystead.messaging.email.stats import EVENTS, SENDS
+from keystead.messaging.sending import Verdict
+
+from .room import ADA, DOWN, LOST, REJECTED, Room, on_sqlite
+
+pytestmark = on_sqlite
+
+
+async def test_an_accepted_email_waits_for_news(room: Room) -> None:
+    uid = await room.queue(user_sub="user_1")
+    assert (await room.send())["accepted"] == 1
+    (mail,) = room.provider.sent
+    assert (mail.uid, mail.to, mail.template) == (uid, ADA, "code")
+    assert "123456" in str(mail.html) and "123456" in str(mail.text)
+    waiting = await room.pending()
+    assert waiting["m-0"].uid == uid and waiting["m-0"].user_sub == "user_1"
+    assert await room.jobs() == []
+    assert await room.counted(SENDS) == {"queued": 1, "attempted": 1, "templated": 1, "accepted": {"code": 1}}
+    assert not [name for name in await room.names() if name.startswith("email:inflight:")]
+
+
+@pytest.mark.parametrize(("template", "parameters", "identifier", "breakdown"), [
+    ("missing", {}, "TemplateNotFound", "template:404"),
+    ("code", {}, "TemplateUnprocessable", "template:422"),
+    ("notice", {"title": "x", "message": 5}, "TemplateInternalError", "template:InternalError"),
+])
+async def test_a_template_that_does_not_render_fails_for_good_and_asks_nobody(
+    room: Room, template: str, parameters: dict[str, object], identifier: str, breakdown: str
+) -> None:
+    await room.queue(template=template, parameters=parameters)
+    await room.queue("grace@example.com")
+    counts = await room.send()
+    assert (counts["attempted"], counts["templated"], counts["accepted"], counts["failed_permanently"]) == (2, 1, 1, 1)
+    await room.run_jobs()
+    ((failure, after),) = room.failed
+    assert (failure.info.step, failure.info.error_identifier, failure.info.retryable) == ("template", identifier, False)
+    assert after is AfterFailure.NOTHING and len(room.provider.sent) == 1
+    assert (await room.counted(SENDS))["failed_permanently"] == {breakdown: 1}
+
+
+async def test_a_suppressed_address_is_not_written_to_whatever_its_case(room: Room) -> None:
+    await room.suppression.suppress_email("Ada@Example.com", "Bounce")
+    await room.queue()
+    await room.send()
+    await room.run_jobs()
+    ((failure, _),) = room.failed
+    assert (failure.info.error_identifier, failure.info.retryable) == ("Suppressed", False)
+    assert room.provider.sent == []
+    counted = await room.counted(SENDS)
+    assert counted["failed_permanently"] == {"template:Suppressed": 1} and "templated" not in counted
+
+
+@pytest.mark.parametrize(("answer", "counted_as"), [
+    (DOWN, "failed_transiently"), (REJECTED, "failed_permanently"),
+    (NotAccepted("SESTooManyRequestsException", "ses:TooManyRequestsException", True, 429, True, 7.0),
+     "failed_transiently"),
+])
+async def test_refusals_of_the_provider_are_told_and_counted(
+    room: Room, answer: NotAccepted, counted_as: str
+) -> None:
+    room.provider.answers.append(answer)
+    await room.queue()
+    counts = await room.send()
+    assert (counts["attempted"], counts["templated"], counts[counted_as]) == (1, 1, 1)
+    assert (await room.counted(SENDS))[counted_as] == {answer.breakdown: 1}
+    await room.run_jobs()
+    ((failure, after),) = room.failed
+    assert (failure.info.step, failure.info.error_identifier) == ("send", answer.identifier)
+    assert failure.info.retryable is answer.retryable and failure.info.retry_after_seconds == answer.retry_after_seconds
+    assert after is (AfterFailure.RETRY if answer.retryable else AfterFailure.NOTHING)
+    assert await room.pending() == {}
+
+
+async def test_a_message_id_that_cannot_be_one_fails_for_good(room: Room) -> None:
+    room.provider.answers.append("a id:with {braces}")
+    await room.queue()
+    await room.send()
+    await room.run_jobs()
+    assert room.failed[0][0].info.error_identifier == "SESInternalError"
+
+
+async def test_without_credentials_an_email_waits_and_nothing_is_counted(room: Room) -> None:
+    await room.queue()
+    item = (await SENDING.waiting().range(room.valkey))[0]
+    room.provider.answers.append(NoCredentials("none"))
+    with pytest.raises(Unavailable):
+        await room.workers.sender().carry([item])
+    assert await room.counted(SENDS) == {"queued": 1}
+
+
+async def test_smtp_counts_what_was_taken_as_delivered(room: Room) -> None:
+    room.provider.reports, room.provider.delivers = False, True
+    await room.queue()
+    await room.send()
+    assert await room.reconcile() == {"attempted": 1, "succeeded_and_found": 1}
+    await room.run_jobs()
+    assert len(room.succeeded) == 1 and await room.pending() == {}
+
+
+# -- unsubscribing -----------------------------------------------------------------------------------------------------
+
+
+async def test_bulk_email_has_one_click_headers_and_a_code_has_none(room: Room) -> None:
+    await room.queue(lane="high")
+    await room.send()
+    assert room.provider.sent[-1].headers == ()
+    for lane in ("normal", "low"):
+        await room.queue(lane=lane)
+        await room.send()
+        headers = dict(room.provider.sent[-1].headers)
+        assert headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+        link = headers["List-Unsubscribe"]
+        assert link.startswith("<https://app.example.com/api/1/emails/unsubscribe?token=") and link.endswith(">")
+
+
+# -- answers that were lost --------------------------------------------------------------------------------------------
+
+
+async def test_a_lost_answer_is_cleared_up_by_news_that_carry_our_uid(room: Room) -> None:
+    room.provider.answers.append(LOST)
+    uid = await room.queue()
+    counts = await room.send()
+    assert counts["attempted"] == 0, "nothing is known yet, so nothing is counted"
+    assert await room.jobs() == [] and await room.pending() == {}
+    await room.tell("m-0", Delivery(), uid=uid)
+    room.later(6)
+    assert await room.reconcile() == {}, "laid aside"
+    room.later(60)
+    assert (await room.send())["accepted"] == 1
+    assert len(room.provider.sent) == 1, "it was not sent again"
+    room.later(5)
+    await room.sweep()
+    assert await room.reconcile() == {"attempted": 1, "succeeded_and_found": 1}
+    await room.run_jobs()
+    assert [told.email.uid for told in room.succeeded] == [uid] and room.failed == []
+    assert await EARLY.size(room.valkey) == 0
+    assert await room.counted(SENDS) == {"queued": 1, "attempted": 1, "templated": 1, "accepted": {"code": 1}}
+    assert await room.counted(EVENTS) == {"attempted": {"found": 1}, "succeeded": {"found": 1}}
+
+
+async def test_a_lost_answer_without_news_is_sent_again_after_ten_minutes(room: Room) -> None:
+    room.provider.answers.append(LOST)
+    uid = await room.queue()
+    await room.send()
+    for _ in range(9):
+        room.later(60)
+        assert (await room.send())["attempted"] == 0
+    assert len(room.provider.sent) == 1
+    room.later(61)
+    assert (await room.send())["accepted"] == 1
+    assert [mail.uid for mail in room.provider.sent] == [uid, uid]
+    assert not await UNANSWERED.at(uid).is_raised(room.valkey)
+
+
+async def test_where_nobody_reports_a_lost_answer_is_a_failure_like_others(room: Room) -> None:
+    room.provider.reports = False
+    room.provider.answers.append(LOST)
+    await room.queue()
+    assert (await room.send())["failed_transiently"] == 1
+    await room.run_jobs()
+    assert room.failed[0][1] is AfterFailure.RETRY
+
+
+# -- couriers that died ------------------------------------------------------------------------------------------------
+
+
+async def item_of(room: Room) -> OutgoingEmail:
+    await room.queue()
+    return (await SENDING.waiting().range(room.valkey))[0]
+
+
+async def test_an_intent_without_news_is_waited_on_and_then_counts_as_not_sent(room: Room) -> None:
+    item = await item_of(room)
+    sender = room.workers.sender()
+    await SENDING.intent(item.uid).set(room.valkey, "0 courier")
+    assert await sender.verify(item) is Verdict.WAIT
+    intent = SENDING.intent(item.uid).name(room.valkey.layout)
+    await room.valkey.run(("EXPIRE", intent, 86_400 - 601), bool)
+    assert await sender.verify(item) is Verdict.NOT_SENT
+
+
+async def test_early_news_of_any_kind_prove_that_it_was_sent(room: Room) -> None:
+    for news in (Delivery(), Bounce(BounceReason("Permanent", "General"))):
+        item = await item_of(room)
+        await SENDING.intent(item.uid).set(room.valkey, "0 courier")
+        await room.tell(f"x-{item.uid}", news, uid=item.uid)
+        room.later(6)
+        await room.reconcile()
+        found = await room.workers.sender().verify(item)
+        assert not isinstance(found, Verdict) and found.counts == {"attempted": 1, "templated": 1, "accepted": 1}
+        await SENDING.waiting().pop_left(room.valkey)
+
+
+async def test_an_email_that_is_dropped_unsure_fails_for_good(room: Room) -> None:
+    carried = room.workers.sender().drop(await item_of(room))
+    assert carried.counts == {"attempted": 1, "templated": 1, "failed_permanently": 1}
+
+
+async def test_what_is_queued_by_another_program_and_does_not_decode_stops_nobody(room: Room) -> None:
+    await SENDING.work.push_raw(room.valkey, b"not an email")
+    await room.queue()
+    assert (await room.send())["accepted"] == 1
+    assert await SENDING.work.dead.length(room.valkey) == 1
