@@ -128,7 +128,8 @@ OTHERS: dict[type, dict[str, Operation | None]] = {
         "pop_left": None, "pop_right": None, "codec": None,
     },
     SetRef: {
-        "contains": lambda ref, ex: ref.contains(ex, "a"), "members": lambda ref, ex: ref.members(ex),
+        "contains": lambda ref, ex: ref.contains(ex, "a"),
+        "contains_many": lambda ref, ex: ref.contains_many(ex, ["a"]), "members": lambda ref, ex: ref.members(ex),
         "size": lambda ref, ex: ref.size(ex), "remove": lambda ref, ex: ref.remove(ex, "other"), "codec": None,
     },
     SortedSetRef: {

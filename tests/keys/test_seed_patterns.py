@@ -12,7 +12,7 @@ from .seed_patterns import normalised, rows, seed_keyspace
 SAMPLES_EACH = 25
 
 
-@pytest.fixture(scope="module", params=list(Layout), ids=lambda layout: layout.value)
+@pytest.fixture(scope="module", params=[Layout.PLAIN, Layout.TAGGED], ids=lambda layout: layout.value)
 def registry(request: pytest.FixtureRequest) -> Registry:
     return Registry([seed_keyspace()], request.param)
 

@@ -21,4 +21,4 @@ QUEUES = [
     for name in NAMES
 ]
 REQUESTS, TASKS = QUEUES[0], QUEUES[1]
-REGISTRIES = {layout: Registry([ROOM], layout) for layout in Layout}
+REGISTRIES = {layout: Registry([ROOM], layout) for layout in (Layout.PLAIN, Layout.TAGGED)}

@@ -10,12 +10,23 @@ from redis.asyncio.connection import ConnectionPool
 from redis.client import EMPTY_RESPONSE
 
 from keystead.engine.address import Address
-from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, longest_wait_seconds, pack, plan
+from keystead.engine.commands import (
+    OWN_PIPELINE,
+    Plan,
+    blocks,
+    full_name,
+    longest_wait_seconds,
+    multi,
+    pack,
+    plan,
+    transaction_replies,
+)
 from keystead.engine.connection import Connection
 from keystead.engine.dedicated import Dedicated
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import AnswerLost, NotSent, ServerAway
 from keystead.engine.hub import Hub
+from keystead.engine.lanes import LaneHub, lane_of
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.scripts import Script
 from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Wire
@@ -53,6 +64,7 @@ class Valkey(redis.asyncio.Redis):
         super().__init__(connection_pool=pool)
         self.settings = settings or ValkeySettings()
         self._layout = layout
+        self._whole: Valkey | None = None  # of a lane: the client it belongs to
         self._follows_primary = follows_primary
         self._wires = [Wire(find, self.settings) for _ in range(max(1, self.settings.wires))]
         self._wire = self._wires[0]
@@ -74,6 +86,8 @@ class Valkey(redis.asyncio.Redis):
         return self
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        if self._whole is not None:
+            return
         if self._hub is not None:
             await self._hub.aclose()
         for wire in self._wires:
@@ -84,6 +98,13 @@ class Valkey(redis.asyncio.Redis):
     @property
     def layout(self) -> Layout:
         return self._layout
+
+    def lane(self, number: int) -> "Valkey":
+        """The same connection, for which the keys of laned keyspaces are those of this lane.
+
+        It shares everything with this client, which alone is closed. On the plain layout all lanes are one.
+        """
+        return lane_of(self if self._whole is None else self._whole, number)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -100,6 +121,8 @@ class Valkey(redis.asyncio.Redis):
 
     def hub(self) -> Hub:
         """All subscriptions of this process; opened when first listened to, closed with the client."""
+        if self._whole is not None:
+            return LaneHub(self._whole.hub(), self._layout)  # type: ignore[return-value]
         if self._hub is None:
             self._hub = Hub(self._find, self.settings, layout=self.layout)
         return self._hub
@@ -372,24 +395,3 @@ def refusal_of(replies: list[Reply], kinds: tuple[type[Exception], ...] = NOT_YE
     inside = all(isinstance(reply, Exception) or reply == b"QUEUED" for reply in replies[1:-1])
     aborted = replies[0] == b"OK" and isinstance(replies[-1], redis.exceptions.ExecAbortError)
     return refused[0] if inside and aborted else None
-
-
-def multi(commands: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return [("MULTI",), *commands, ("EXEC",)]
-
-
-def transaction_replies(replies: list[Reply]) -> list[Reply]:
-    """The replies of the commands inside a MULTI block; raises the first error of any of them."""
-    for reply in replies[1:-1]:
-        if isinstance(reply, Exception):
-            raise reply
-    outcome = replies[-1]
-    if isinstance(outcome, Exception):
-        raise outcome
-    if outcome is None:
-        raise redis.exceptions.WatchError("a watched key changed")
-    for reply in outcome:
-        if isinstance(reply, Exception):
-            raise reply
-    result: list[Reply] = outcome
-    return result

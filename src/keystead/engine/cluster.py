@@ -15,6 +15,7 @@ from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, long
 from keystead.engine.connect_pool import redis_pool
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import AnswerLost, LoginRefused, NotSent, ServerAway, ServerTooOld
+from keystead.engine.lanes import LaneHub
 from keystead.engine.scripts import Script
 from keystead.engine.sentinel import following_pool
 from keystead.engine.topology import NODE_PATIENCE_SECONDS, Node, Topology
@@ -67,12 +68,16 @@ class ClusterValkey(Valkey):
         return self
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        if self._whole is not None:
+            return
         if self._cluster_hub is not None:
             await self._cluster_hub.aclose()
         await super().aclose()
         await self.topology.aclose()
 
     def hub(self) -> ClusterHub:  # type: ignore[override]
+        if self._whole is not None:
+            return LaneHub(self._whole.hub(), self._layout)  # type: ignore[return-value]
         if self._cluster_hub is None:
             self._cluster_hub = ClusterHub(self.topology, self.settings, layout=self.layout)
         return self._cluster_hub

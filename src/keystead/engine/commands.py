@@ -1,5 +1,6 @@
 """What the engine knows of commands: which may be repeated, which wait, which need a connection of their own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,3 +174,24 @@ def _plain(argument: Any) -> Any:
             f"a command argument of type {type(argument).__name__} cannot be sent; make it bytes, str, int or float"
         )
     return argument
+
+
+def multi(commands: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [("MULTI",), *commands, ("EXEC",)]
+
+
+def transaction_replies(replies: list[Any]) -> list[Any]:
+    """The replies of the commands inside a MULTI block; raises the first error of any of them."""
+    for reply in replies[1:-1]:
+        if isinstance(reply, Exception):
+            raise reply
+    outcome = replies[-1]
+    if isinstance(outcome, Exception):
+        raise outcome
+    if outcome is None:
+        raise redis.exceptions.WatchError("a watched key changed")
+    for reply in outcome:
+        if isinstance(reply, Exception):
+            raise reply
+    result: list[Any] = outcome
+    return result

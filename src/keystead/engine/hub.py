@@ -306,7 +306,7 @@ def wanted(
     layout: Layout,
 ) -> list[Subscription]:
     """What a listener asks for, as pairs of way and name."""
-    declared = SHARDED if layout is Layout.TAGGED else CHANNELS
+    declared = CHANNELS if layout is Layout.PLAIN else SHARDED
     found = [
         (CHANNELS, _raw(each)) if isinstance(each, bytes | str) else (declared, each.name(layout)) for each in channels
     ]

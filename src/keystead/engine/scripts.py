@@ -100,7 +100,7 @@ class Script:
             if kind != found and kind != "any":
                 raise DeclarationError(f"{self}: {self._key_name(len(names))} must be a {kind}, {key!r} is a {found}")
             names.append(key.name(layout))
-        if len(names) > 1 and layout is Layout.TAGGED:
+        if len(names) > 1 and layout is not Layout.PLAIN:
             self._check_one_slot(names)
         return names
 

@@ -197,7 +197,7 @@ class Jobs:
         self, progress: Progress, queue: Queue, keys: list[KeyReference], arguments: tuple[Argument, ...],
         decode: Callable[[Reply], JobHandle],
     ) -> JobHandle:
-        if queue.name and self.valkey.layout is Layout.TAGGED:
+        if queue.name and self.valkey.layout is not Layout.PLAIN:
             # Two slots: the first event may then tell of a job that was never queued, and is forgotten in half an hour.
             await progress.queued(self.valkey)
             queued: JobHandle = await ENQUEUE(self.valkey, keys=keys, args=arguments, decode=decode)

@@ -52,7 +52,7 @@ class ChannelPattern(Declaration, Generic[T]):
 
     def glob(self, layout: Layout) -> bytes:
         """What to give PSUBSCRIBE."""
-        if layout is Layout.TAGGED:
+        if layout is not Layout.PLAIN:
             raise DeclarationError(f"{self.pattern}: sharded channels cannot be subscribed by pattern; name each one")
         return self.pattern.encode()
 

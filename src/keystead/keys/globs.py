@@ -5,6 +5,7 @@ import re
 from keystead.keys.channels import OpaqueNamespace
 from keystead.keys.keyspace import Declaration
 from keystead.keys.layout import Layout
+from keystead.keys.tags import LanedTag
 
 _SPECIAL = re.compile(r"([*?\[\]\\^-])")
 
@@ -14,9 +15,13 @@ def glob_of(declaration: Declaration, layout: Layout) -> bytes:
     if isinstance(declaration, OpaqueNamespace):
         return _escaped(declaration.prefix.decode(errors="surrogateescape")).encode(errors="surrogateescape") + b"*"
     name = "".join(_escaped(part) if isinstance(part, str) else "*" for part in declaration.template.parts)
-    if layout is Layout.TAGGED:
-        tag = "*" if declaration.tag.variables else _escaped(declaration.tag.of({}))
-        name = f"{{{tag}}}{name}"
+    if layout is not Layout.PLAIN:
+        tag = declaration.tag
+        if isinstance(tag, LanedTag):
+            spelled = f"{_escaped(tag.text)}:*"
+        else:
+            spelled = "*" if tag.variables else _escaped(tag.of({}))
+        name = f"{{{spelled}}}{name}"
     return name.encode()
 
 

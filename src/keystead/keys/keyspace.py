@@ -28,13 +28,19 @@ SAMPLE_BYTES = 64 * 1024
 
 
 class Keyspace:
-    """The keys of one room. ``tag`` is what its keys share on a cluster, unless a declaration says otherwise."""
+    """The keys of one room. ``tag`` is what its keys share on a cluster, unless a declaration says otherwise.
 
-    def __init__(self, name: str, *, tag: str | Tag | None = None) -> None:
+    ``laned``: on a cluster the keys exist once for each lane, under the tags ``tag:0``, ``tag:1``…; which lane is meant
+    is said by the connection (``valkey.lane(n)``). On one server all lanes are one. A declaration with a tag of its own
+    has no lanes.
+    """
+
+    def __init__(self, name: str, *, tag: str | Tag | None = None, laned: bool = False) -> None:
         if not name:
             raise DeclarationError("a keyspace needs a name")
         self.name = name
         self.tag: str | Tag = name if tag is None else tag
+        self.laned = laned
         self.declarations: list[Declaration] = []
 
     def __iter__(self) -> "Iterator[Declaration]":
@@ -138,7 +144,9 @@ class Declaration:
         self.template = Template(pattern, kinds)
         self.pattern = self.template.spelling
         self.room = keyspace.name
-        self.tag = tag_of(keyspace.tag if tag is None else tag, self.template)
+        self.tag = (
+            tag_of(keyspace.tag, self.template, laned=keyspace.laned) if tag is None else tag_of(tag, self.template)
+        )
         self.purpose = purpose
         self.ttl = ttl
         self.writers, self.readers, self.scripts = _names(writers), _names(readers), _names(scripts)

@@ -37,7 +37,7 @@ class Reference:
         """The physical name."""
         if layout is Layout.PLAIN:
             return self.logical.encode()
-        return f"{{{self.declaration.tag.of(self.arguments)}}}{self.logical}".encode()
+        return f"{{{self.declaration.tag.of(self.arguments, layout.lane)}}}{self.logical}".encode()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):

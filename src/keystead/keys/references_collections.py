@@ -5,7 +5,7 @@ from typing import Generic, TypeVar, cast
 
 from keystead.errors import Corrupt, DeclarationError
 from keystead.keys.codecs import Codec
-from keystead.keys.executor import Argument, Executor, Reply
+from keystead.keys.executor import Argument, Command, Executor, Reply
 from keystead.keys.references import KeyReference
 
 T = TypeVar("T")
@@ -87,7 +87,7 @@ class SetRef(ElementsRef[T]):
 
     def contains_many(self, executor: Executor, values: Sequence[T]) -> Awaitable[list[bool]]:
         """Whether each of these is a member, in their order; at least one must be asked for."""
-        command = ("SMISMEMBER", self.name(executor.layout), *self._encoded(tuple(values)))
+        command: Command = ("SMISMEMBER", self.name(executor.layout), *self._encoded(tuple(values)))
         return self._use(executor, command, lambda reply: [bool(one) for one in reply])
 
     def members(self, executor: Executor) -> Awaitable[list[T]]:

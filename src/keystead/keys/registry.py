@@ -13,13 +13,14 @@ from keystead.keys.resolver import Resolver
 
 
 class Match:
-    """What a live name is: the declaration that owns it, and the values of its variables."""
+    """What a live name is: the declaration that owns it, the values of its variables, and the lane it lies in."""
 
-    __slots__ = ("arguments", "declaration")
+    __slots__ = ("arguments", "declaration", "lane")
 
-    def __init__(self, declaration: Declaration, arguments: dict[str, str]) -> None:
+    def __init__(self, declaration: Declaration, arguments: dict[str, str], lane: int = 0) -> None:
         self.declaration = declaration
         self.arguments = arguments
+        self.lane = lane
 
     def __repr__(self) -> str:
         return f"<match {self.declaration.pattern} {self.arguments}>"
@@ -48,7 +49,7 @@ class Registry:
         opaque = [d for d in self.declarations if isinstance(d, OpaqueNamespace)]
         _refuse_equal(opaque)
         self._opaque = sorted(opaque, key=lambda d: -len(d.prefix))
-        self._tagged = layout is Layout.TAGGED
+        self._tagged = layout is not Layout.PLAIN
 
     def __iter__(self) -> Iterator[Declaration]:
         return iter(self.declarations)
@@ -108,10 +109,10 @@ class Registry:
             return None
         declaration, arguments = found
         try:
-            fits = declaration.tag.of(arguments) == text[1:end]
+            lane = declaration.tag.lane_in(text[1:end], arguments)
         except DeclarationError:
             return None
-        return Match(declaration, arguments) if fits else None
+        return None if lane is None else Match(declaration, arguments, lane)
 
     def _opaque_match(self, raw_key: bytes) -> Match | None:
         for declaration in self._opaque:

@@ -4,13 +4,17 @@ A tag is fixed text, text with variables of the pattern (``queue:{name}``), or a
 computes from one variable, so that people spread over the cluster and each person's keys stay together.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from zlib import crc32
 
 from keystead.errors import DeclarationError
+from keystead.keys.layout import MOST_LANES
 from keystead.keys.template import Template
+
+_LANE = re.compile(r"0|[1-9][0-9]{0,3}")
 
 
 class Tag(Protocol):
@@ -23,8 +27,12 @@ class Tag(Protocol):
 
     def describe(self) -> str: ...
 
-    def of(self, arguments: Mapping[str, str]) -> str:
-        """The tag, without braces; never empty and free of closing braces."""
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
+        """The tag, without braces; never empty and free of closing braces. ``lane`` is that of the layout."""
+        ...
+
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        """The lane of a key that was found with this tag; 0 without lanes, None when the tag cannot be its own."""
         ...
 
 
@@ -41,8 +49,34 @@ class FixedTag:
     def describe(self) -> str:
         return self.text
 
-    def of(self, arguments: Mapping[str, str]) -> str:
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
         return self.text
+
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        return 0 if found == self.text else None
+
+
+@dataclass(frozen=True, slots=True)
+class LanedTag:
+    """``msg:0``, ``msg:1``…: the same keys several times over, of which the layout says which are meant."""
+
+    text: str
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> str:
+        return f"{self.text}:n, n being the lane"
+
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
+        return f"{self.text}:{lane}"
+
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        stem, _, number = found.rpartition(":")
+        if stem != self.text or not _LANE.fullmatch(number) or int(number) >= MOST_LANES:
+            return None
+        return int(number)
 
 
 class FilledTag:
@@ -58,13 +92,16 @@ class FilledTag:
     def describe(self) -> str:
         return self._template.spelling
 
-    def of(self, arguments: Mapping[str, str]) -> str:
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
         tag = self._template.fill(arguments)
         if "}" in tag:
             raise DeclarationError(
                 f"tag {self.describe()}: {', '.join(self.variables)} must not hold a closing brace, which ends the tag"
             )
         return tag
+
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        return 0 if found == self.of(arguments) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +124,19 @@ class Lane:
     def describe(self) -> str:
         return f"{self.name}:0..{self.lanes - 1} by {self.variable}"
 
-    def of(self, arguments: Mapping[str, str]) -> str:
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
         return f"{self.name}:{crc32(arguments[self.variable].encode()) % self.lanes}"
 
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        return 0 if found == self.of(arguments) else None
 
-def tag_of(given: "str | Tag", template: Template) -> Tag:
+
+def tag_of(given: "str | Tag", template: Template, *, laned: bool = False) -> Tag:
     """The tag that a declaration or keyspace asks for, checked against the pattern it will be used with."""
+    if laned:
+        if not isinstance(given, str):
+            raise DeclarationError(f"{template.spelling}: lanes need a tag of fixed text, not {given.describe()}")
+        return LanedTag(_checked_text(given))
     if isinstance(given, str):
         kinds = {variable.name: variable.kind for variable in template.variables}
         filled = Template(given) if given else None

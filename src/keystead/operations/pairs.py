@@ -99,7 +99,7 @@ class Pairs:
         index = page.match.declaration
         raw_of = {member: raw for raw in raw_members for member in index.sample_members([raw])}
         return [_Claim(page.match, index, member, _membership(index, page.raw_key, raw_of[member]),
-                       ("EXISTS", reference.name(self._layout)))
+                       ("EXISTS", reference.name(self._layout.in_lane(page.match.lane))))
                 for member, reference in self._audit.expected_records(page.match, raw_members).items()]
 
     async def _check_records(self, keys: Sequence[tuple[bytes, Match]]) -> None:
@@ -150,7 +150,7 @@ class Pairs:
             reference = index.reference({name: record.arguments[name] for name in index.template.names})
         except (Undecodable, DeclarationError):
             return None
-        return _membership(index, reference.name(self._layout), member)
+        return _membership(index, reference.name(self._layout.in_lane(record.lane)), member)
 
 
 def _by(index: Declaration) -> str:

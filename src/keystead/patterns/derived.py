@@ -29,6 +29,6 @@ def pieces(
                 f"{declaration.pattern}: its tag depends on {variable}, so a script cannot reach it beside other keys"
             )
     name = declaration.template.fill({**arguments, **dict.fromkeys(variables, _HOLE)})
-    if layout is Layout.TAGGED:
-        name = f"{{{tag.of(arguments)}}}{name}"
+    if layout is not Layout.PLAIN:
+        name = f"{{{tag.of(arguments, layout.lane)}}}{name}"
     return name.split(_HOLE)

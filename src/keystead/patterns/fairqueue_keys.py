@@ -80,11 +80,14 @@ class NumberedTag:
     def describe(self) -> str:
         return f"the queue whose number ends {self.variable}"
 
-    def of(self, arguments: Mapping[str, str]) -> str:
+    def of(self, arguments: Mapping[str, str], lane: int = 0) -> str:
         number = int(arguments[self.variable][-2:], 16)
         if number >= len(self.queues):
             raise DeclarationError(f"{arguments[self.variable]} ends with the number of no queue")
         return self.queues[number]
+
+    def lane_in(self, found: str, arguments: Mapping[str, str]) -> int | None:
+        return 0 if found == self.of(arguments) else None
 
 
 class Keepalives:
@@ -240,7 +243,7 @@ class QueueKeys:
         def name(declaration: Declaration) -> bytes:
             return declaration.key(layout)
 
-        prefix = f"{{{self.name}}}" if layout is Layout.TAGGED else ""
+        prefix = f"{{{self.name}}}" if layout is not Layout.PLAIN else ""
 
         def template(declaration: Declaration) -> bytes:
             parts = (part.replace("%", "%%") if isinstance(part, str) else "%s" for part in declaration.template.parts)

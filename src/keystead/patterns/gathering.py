@@ -157,4 +157,4 @@ def _as_it_is(reply: Reply) -> list[Reply]:
 
 
 def _place(name: bytes, layout: Layout) -> bytes:
-    return name.partition(b"}")[0] if layout is Layout.TAGGED else key_slot(name).to_bytes(2, "big")
+    return name.partition(b"}")[0] if layout is not Layout.PLAIN else key_slot(name).to_bytes(2, "big")

@@ -53,7 +53,7 @@ RELEASE = Script("keystead.patterns", "scripts/lock/release.lua")
 
 QUEUE_KEPT_SECONDS = 60
 HANDOVER_SECONDS = 3.0
-_PLAIN = Layout.PLAIN  # looking a member of an enum up costs as much as a call
+_PLAIN, _TAGGED = Layout.PLAIN, Layout.TAGGED  # looked up once: taking a lock is hot
 MOST_KNOWN = 1000  # names of locks kept ready, since the same ones are taken again and again
 
 
@@ -147,12 +147,12 @@ class LeasedLockAt:
     def taking(self, layout: Layout, me: bytes, now: float) -> tuple[bytes, Command]:
         """What the lock will hold, and the command that takes it where holders are not numbered."""
         value = b'%b,"acquired_at":%.3f}' % (me, now)
-        name = self._plain_name if layout is _PLAIN else self._tagged_name
+        name = self._name(layout)
         return value, ("SET", name, value, "NX", "GET", "PX", self._ms)
 
     def freeing(self, layout: Layout, value: bytes) -> Command:
         """The command that frees the lock where nobody waits for it, on servers that have it."""
-        return ("DELIFEQ", self._plain_name if layout is _PLAIN else self._tagged_name, value)
+        return ("DELIFEQ", self._name(layout), value)
 
     def renew(self, on: ScriptRunner, lease: LockLease) -> Awaitable[LockLease | None]:
         """Give the lock its whole time again; None when it is not this holder's any more. May be repeated."""
@@ -214,6 +214,11 @@ class LeasedLockAt:
         Waits its turn for up to ``patience_seconds`` (None: for ever; 0: not at all), then raises ``LockHeld``.
         """
         return LeaseHolding(self, valkey, clock, patience_seconds)
+
+    def _name(self, layout: Layout) -> bytes:
+        if layout is _PLAIN:
+            return self._plain_name
+        return self._tagged_name if layout is _TAGGED else self.reference.name(layout)
 
     @property
     def _handover_ms(self) -> int:

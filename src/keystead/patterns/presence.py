@@ -192,7 +192,7 @@ async def many(
     for each in last:
         reference = key.reference(key.template.bind((), {**others, variable: each}))
         name = reference.name(valkey.layout)
-        slot = key_slot(name) if valkey.layout is Layout.TAGGED else 0
+        slot = key_slot(name) if valkey.layout is not Layout.PLAIN else 0
         groups.setdefault(slot, []).append((reference.arguments[variable], name))
     chunks = [group[at : at + MOST_KEYS] for group in groups.values() for at in range(0, len(group), MOST_KEYS)]
     if not chunks:

@@ -163,7 +163,7 @@ class Relay:
     # -- announcements ----------------------------------------------------------------------------------------------
 
     async def _publish(self, rows: Sequence[OutboxRow]) -> None:
-        tagged = self._valkey.layout is Layout.TAGGED
+        tagged = self._valkey.layout is not Layout.PLAIN
         verb = "SPUBLISH" if tagged else "PUBLISH"
         for row in rows:  # one after the other: who listens hears them in their order
             channel = row.shard_channel if tagged else row.channel

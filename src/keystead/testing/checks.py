@@ -55,7 +55,7 @@ class SlotWatch:
 
     def watch(self, valkey: Valkey) -> None:
         """Look at this client's calls from now on. It must use the tagged layout: plain names lie anywhere."""
-        if valkey.layout is not Layout.TAGGED:
+        if valkey.layout is Layout.PLAIN:
             raise Invalid("calls can only be checked under the tagged layout: connect(url, layout=Layout.TAGGED)")
         execute_command, call = valkey.execute_command, valkey.call
         call_block, call_block_alone = valkey.call_block, valkey.call_block_alone
