@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from keystead.members import Activity, Users
     from keystead.stats import Catalogue, Charts, Rotation
     from keystead.store import Database, Files, SqlOutbox, Uploads
+    from keystead.switchboard import Crewed, Switchboard
 
 # Rooms that declare keys; only their keys.py and stats.py are imported to learn them.
 ROOMS = (
@@ -36,7 +37,8 @@ DEFAULT_DATA_DIRECTORY = ".keystead"
 class Running:
     """The services of a running installation; ``server`` is the embedded one, if this process started it.
 
-    ``book`` holds the jobs of the rooms and ``calendar`` says when they run; someone must run them.
+    ``book`` holds the jobs of the rooms and ``calendar`` says when they run; someone must run them. ``crewed`` is there
+    in a process that works: who works in it all the time.
     """
 
     settings: Settings
@@ -56,6 +58,8 @@ class Running:
     rotation: "Rotation"
     book: "JobBook"
     calendar: "RecurringList"
+    switchboard: "Switchboard"
+    crewed: "Crewed | None" = None
     server: "EmbeddedServer | None" = None
 
     @property
@@ -126,13 +130,16 @@ class App:
         return Tickets(load_secret(self.data_directory), clock or SystemClock())
 
     @asynccontextmanager
-    async def running(self, *, start_server: bool = False) -> AsyncIterator[Running]:
+    async def running(
+        self, *, start_server: bool = False, works: bool = False, public_url: str = ""
+    ) -> AsyncIterator[Running]:
         """Connect and build the services, tables brought up to date; everything is closed again at the end.
 
         ``start_server`` also starts the embedded server, if the settings name one, and stops it at the end. Without
-        it a running one is attached to.
+        it a running one is attached to. ``works``: this process will run the jobs of the rooms and their crew.
+        ``public_url``: where the HTTP server is reached, unless the settings say.
         """
-        from keystead.edge import LOOPBACK, Guard, Networks
+        from keystead.edge import LOOPBACK, Guard, Networks, load_secret
         from keystead.engine import connect, sync_clock
         from keystead.jobs import ROOMS_QUEUE, JobBook, RecurringList
         from keystead.members import Activity, Attribution, Users
@@ -141,6 +148,7 @@ class App:
         from keystead.stats import jobs as stats_jobs
         from keystead.store import Database, Files, SqlOutbox, Sweep, Uploads, open_files
         from keystead.store import jobs as store_jobs
+        from keystead.switchboard import Ground, Switchboard
 
         settings, catalogue, clock, book = self.settings, self.catalogue(), SystemClock(), JobBook()
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
@@ -170,6 +178,14 @@ class App:
             stats_jobs.register(book, rotation, valkey, clock)
             members_jobs.register(book, valkey, Attribution(database, outbox, clock), clock)
             calendar = [*store_jobs.recurring(), *stats_jobs.recurring(catalogue), *members_jobs.recurring()]
+            reached_at = settings.messaging.public_url or public_url or f"http://127.0.0.1:{settings.http.port}"
+            switchboard = Switchboard(Ground(
+                settings, valkey, database, outbox, clock, tickets, load_secret(self.data_directory),
+                reached_at.rstrip("/"),
+            ))
+            crewed = await stack.enter_async_context(switchboard.working(book)) if works else None
+            if crewed is not None:
+                calendar += crewed.recurring
             yield Running(
                 settings=settings,
                 clock=clock,
@@ -188,5 +204,7 @@ class App:
                 rotation=rotation,
                 book=book,
                 calendar=RecurringList(calendar, queue=ROOMS_QUEUE),
+                switchboard=switchboard,
+                crewed=crewed,
                 server=server,
             )

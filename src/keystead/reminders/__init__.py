@@ -1,1 +1,24 @@
-"""Daily reminders: so far only what is counted of them."""
+"""Daily reminders: who wants them when, a time for each, and the touch it becomes."""
+
+from typing import TYPE_CHECKING
+
+from keystead.fronts import opened_when_used
+
+if TYPE_CHECKING:
+    from keystead.reminders.counts import CountsCheck
+    from keystead.reminders.plans import ByEngagement, FactsProvider, OneEvent, PersonFacts, Plan
+    from keystead.reminders.rows import Rows
+    from keystead.reminders.settings import ReminderSettings
+else:
+    __getattr__ = opened_when_used(__name__)
+
+__all__ = [
+    "ByEngagement",
+    "CountsCheck",
+    "FactsProvider",
+    "OneEvent",
+    "PersonFacts",
+    "Plan",
+    "ReminderSettings",
+    "Rows",
+]

@@ -1,18 +1,28 @@
 """The worker's door: what follows from news of people, from changes of rows, and a check of the counts each night."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from keystead.clock import Clock
 from keystead.dates import LOS_ANGELES
 from keystead.engine import Valkey
 from keystead.ids import UserSub
-from keystead.jobs import Calendar, JobBook, Recurring
+from keystead.jobs import Calendar, JobBook, Recurring, Work
 from keystead.members import ERASED_JOB, REACHABILITIES_JOB, REACHABILITY_JOB, TIMEZONE_JOB
+from keystead.messaging.links import Links
+from keystead.messaging.touches import Touches
+from keystead.reminders.assigner import Assigner
 from keystead.reminders.counts import CountsCheck, count_rows
+from keystead.reminders.plans import FactsProvider, OneEvent, Plan, nothing_known
 from keystead.reminders.rows import ROWS_JOB, Rows
+from keystead.reminders.sender import Sender
+from keystead.settings import RemindersSettings
+from keystead.store import Database
 
 RECHECK_JOB: Final = "keystead.reminders.recheck_counts"
+ASSIGN_JOB: Final = "keystead.reminders.assign_times"
+SEND_JOB: Final = "keystead.reminders.send"
 
 Moved = Callable[[Sequence[str]], Awaitable[None]]
 
@@ -51,10 +61,10 @@ def register_rows(
     async def recheck_counts() -> None:
         await check.run()
 
-    book.register(REACHABILITY_JOB, reachability_changed)
-    book.register(REACHABILITIES_JOB, reachabilities_changed)
-    book.register(TIMEZONE_JOB, timezone_changed)
-    book.register(ERASED_JOB, erased)
+    book.listen(REACHABILITY_JOB, reachability_changed)
+    book.listen(REACHABILITIES_JOB, reachabilities_changed)
+    book.listen(TIMEZONE_JOB, timezone_changed)
+    book.listen(ERASED_JOB, erased)
     book.register(ROWS_JOB, rows_changed)
     book.register(RECHECK_JOB, recheck_counts)
 
@@ -62,3 +72,53 @@ def register_rows(
 def recurring_rows() -> tuple[Recurring, ...]:
     """When the counts are checked: at two in the morning, by the clock of the statistics."""
     return (Recurring(RECHECK_JOB, Calendar(LOS_ANGELES, hours=(2,), minutes=(0,), seconds=(0,))),)
+
+
+@dataclass(frozen=True)
+class ReminderWorkers:
+    """What those who work need. ``secret`` draws the times; ``public_url`` begins the links."""
+
+    valkey: Valkey
+    database: Database
+    clock: Clock
+    touches: Touches
+    links: Links
+    settings: RemindersSettings
+    secret: bytes
+    public_url: str
+    plan: Plan = OneEvent()
+    facts: FactsProvider = nothing_known
+
+    def assigner(self, **options: Any) -> Assigner:
+        return Assigner(self.valkey, self.database, self.clock, self.settings, self.secret, **options)
+
+    def sender(self, **options: Any) -> Sender:
+        return Sender(self.valkey, self.database, self.clock, self.touches, self.links, self.public_url,
+                      plan=self.plan, facts=self.facts, **options)
+
+
+def register(book: JobBook, workers: ReminderWorkers, *, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Add the single runs of those who choose times and send."""
+    assigner, sender = workers.assigner(stopping=stopping), workers.sender(stopping=stopping)
+
+    async def assign_times() -> None:
+        await assigner.run()
+
+    async def send() -> None:
+        await sender.run()
+
+    book.register(ASSIGN_JOB, assign_times)
+    book.register(SEND_JOB, send)
+
+
+def recurring() -> tuple[Recurring, ...]:
+    """Single runs four times an hour, for where nobody works all the time."""
+    return (
+        Recurring(ASSIGN_JOB, Calendar(LOS_ANGELES, minutes=(0, 15, 30, 45), seconds=(0,))),
+        Recurring(SEND_JOB, Calendar(LOS_ANGELES, minutes=(5, 20, 35, 50), seconds=(0,))),
+    )
+
+
+def crew(workers: ReminderWorkers) -> list[Work]:
+    """Who works all the time in this process."""
+    return [workers.assigner(), workers.sender()]

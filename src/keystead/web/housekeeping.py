@@ -1,9 +1,9 @@
-"""What an installation does by itself, beside answering requests: the jobs of its rooms, their calendar, the outbox."""
+"""What an installation does by itself, beside answering requests: the rooms' jobs, calendar, outbox and crew."""
 
 import asyncio
 
 from keystead.app import Running
-from keystead.jobs import ROOMS_QUEUE, RecurringLoop, Worker, WorkerSettings
+from keystead.jobs import ROOMS_QUEUE, Crew, RecurringLoop, Worker, WorkerSettings
 
 GRACE_SECONDS = 3.0
 CONCURRENCY = 10
@@ -27,12 +27,14 @@ class Housekeeping:
         )
         worker = Worker(running.valkey, running.book, settings, clock=running.clock)
         loop = RecurringLoop(running.valkey, running.calendar, clock=running.clock)
+        stop, crew = asyncio.Event(), Crew(*(running.crewed.crew if running.crewed is not None else ()))
         async with asyncio.TaskGroup() as parts:
-            work = [parts.create_task(worker.run()), parts.create_task(loop.run())]
+            work = [parts.create_task(part) for part in (worker.run(), loop.run(), crew.work(stop))]
             relay = parts.create_task(running.outbox.run())
             try:
                 await asyncio.Event().wait()
             finally:
+                stop.set()
                 worker.stop()
                 loop.stop()
                 relay.cancel()

@@ -20,7 +20,7 @@ from keystead.jobs.routes import routes as job_routes
 from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
-from keystead.web import api, docs, login, status
+from keystead.web import api, docs, login, people, status
 from keystead.web.callers import cookie_name
 from keystead.web.census import Census
 from keystead.web.door import Door
@@ -64,6 +64,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     app.include_router(stats_routes(running.charts, running.clock), prefix=API_PREFIX)
     app.include_router(store_routes(running.uploads), prefix=API_PREFIX)
     app.include_router(job_live_routes(running.valkey, running.tickets))
+    people.include(app, running, API_PREFIX)
     _answer_errors(app)
     http = running.settings.http
     app.add_middleware(

@@ -39,7 +39,8 @@ async def serve(
     """
     with _listening(app.settings.http) as listener:
         port = listener.getsockname()[1]
-        async with app.running(start_server=True) as running:
+        public_url = _base_url(app.settings.http.host, port)
+        async with app.running(start_server=True, works=True, public_url=public_url) as running:
             from keystead.web.server import build
 
             assembled = build(running, port=port, dashboard=dashboard)

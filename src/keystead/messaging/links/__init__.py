@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         Target,
         TrackType,
     )
+    from keystead.messaging.links.pages import Pages
+    from keystead.messaging.links.unsubscribing import Unsubscribing
 else:
     __getattr__ = opened_when_used(__name__)
 
@@ -33,8 +35,10 @@ __all__ = [
     "LinkWanted",
     "Links",
     "PERSIST_JOB",
+    "Pages",
     "PersistOutcome",
     "Style",
     "Target",
     "TrackType",
+    "Unsubscribing",
 ]

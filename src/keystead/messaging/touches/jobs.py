@@ -47,7 +47,7 @@ def register(
     book.register(SEND_JOB, send)
     book.register(LOG_JOB, write_log)
     book.register(STALE_JOB, detect_stale)
-    book.register(ERASED_JOB, erased)
+    book.listen(ERASED_JOB, erased)
     for channel in CHANNELS:
         book.register(f"touch.{channel}_success_handler", _success(handlers, channel))
         book.register(f"touch.{channel}_failure_handler", _failure(handlers, channel))

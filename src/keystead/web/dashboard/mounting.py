@@ -15,6 +15,7 @@ from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
 from keystead.web.dashboard.overview import show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
+from keystead.web.dashboard.sandbox_page import show_sandbox
 from keystead.web.dashboard.stats_page import show_stats
 from keystead.web.dashboard.stats_pages import show_one
 from keystead.web.dashboard.stats_range import StatsRange
@@ -26,6 +27,7 @@ from keystead.web.stats_watch import StatsWatch
 
 JOBS_SCOPE = "jobs"
 STATS_SCOPE = "stats"
+MESSAGES_SCOPE = "messages"
 TITLE = "Keystead"
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0f9488" stroke-width="2.1" '
@@ -91,6 +93,13 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         if not name:
             return RedirectResponse("/stats", 303)
         await show_one(running, sampler, stats, name, _days_of(request), request.query_params)
+        return None
+
+    @ui.page("/sandbox", title=f"Sandbox · {TITLE}")
+    async def sandbox(request: Request, channel: str = "", to: str = "") -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        await show_sandbox(running, sampler, channel, to)
         return None
 
     ui.run_with(

@@ -1,0 +1,250 @@
+"""Wiring of the rooms that write to people: members' addresses, channels, touches, links, reminders and the sandbox."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from keystead.clock import Clock
+from keystead.edge import Tickets
+from keystead.engine import Valkey
+from keystead.jobs import JobBook, Recurring, Work
+from keystead.members import Contacts, PushTokens, Suppression, Timezones
+from keystead.members import jobs as members_jobs
+from keystead.messaging.email import (
+    Email,
+    EmailGateway,
+    News,
+    Templates,
+    TemplateTokens,
+    Trust,
+    Unsubscribing,
+    Verifier,
+    allowed_rate,
+    fetching,
+    open_gateway,
+)
+from keystead.messaging.email import Failures as EmailFailures
+from keystead.messaging.email import Suppressed as SuppressedEmail
+from keystead.messaging.email import jobs as email_jobs
+from keystead.messaging.links import Links, Pages
+from keystead.messaging.links import Unsubscribing as LinkUnsubscribing
+from keystead.messaging.links import jobs as links_jobs
+from keystead.messaging.push import ExpoGateway, Push
+from keystead.messaging.push import Failures as PushFailures
+from keystead.messaging.push import jobs as push_jobs
+from keystead.messaging.sending import Retries, callbacks_relay
+from keystead.messaging.sms import Failures as SmsFailures
+from keystead.messaging.sms import Inbound, Sms, TwilioGateway
+from keystead.messaging.sms import Suppressed as SuppressedNumbers
+from keystead.messaging.sms import jobs as sms_jobs
+from keystead.messaging.touches import (
+    EmailOutlet,
+    Erasure,
+    Handlers,
+    History,
+    Messaging,
+    Pending,
+    Planner,
+    PushOutlet,
+    Queues,
+    SmsOutlet,
+    Touches,
+    TouchLog,
+    TouchPoints,
+    Tracer,
+    Trials,
+)
+from keystead.messaging.touches import jobs as touches_jobs
+from keystead.reminders import CountsCheck, ReminderSettings, Rows
+from keystead.reminders import jobs as reminders_jobs
+from keystead.settings import Settings
+from keystead.store import Database, SqlOutbox
+
+if TYPE_CHECKING:
+    from keystead.messaging.sandbox import Sandbox
+    from keystead.messaging.touches import Outlets
+
+API_PREFIX: Final = "/api/1"
+SANDBOX: Final = "sandbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What everything here stands on. ``public_url``: how the world, and the sandbox, reach this server."""
+
+    settings: Settings
+    valkey: Valkey
+    database: Database
+    outbox: SqlOutbox
+    clock: Clock
+    tickets: Tickets
+    secret: bytes
+    public_url: str
+
+
+class Switchboard:
+    """The services, built once. Making one opens nothing; ``working`` adds those who work, and the rooms' jobs."""
+
+    def __init__(self, ground: Ground) -> None:
+        settings, valkey, clock, database = ground.settings, ground.valkey, ground.clock, ground.database
+        kept = settings.messaging.trace_seconds
+        retries = Retries.of(settings.messaging)
+        never = Retries.of(replace(settings.messaging, retries=0))
+        self.ground = ground
+        self.contacts = Contacts(database, ground.outbox, clock)
+        self.suppression = Suppression(database, ground.outbox, clock)
+        self.tokens = PushTokens(database, ground.outbox, clock)
+        self.timezones = Timezones(valkey, database, ground.outbox, clock)
+
+        self.push = Push(valkey, clock, trace_seconds=kept)
+        self.sms = Sms(valkey, clock, trace_seconds=kept)
+        self.email = Email(valkey, clock, trace_seconds=kept)
+        self.suppressed_numbers = SuppressedNumbers(self.suppression, clock)
+        self.suppressed_email = SuppressedEmail(self.suppression, clock)
+        self.inbound = Inbound(self.suppression, sender_name=settings.email.sender_name,
+                               suppressed=self.suppressed_numbers)
+        self.news = News(valkey, clock)
+        self.templates = Templates(settings.email.templates)
+        self.template_tokens = TemplateTokens(ground.secret, clock)
+        self.unsubscribing = Unsubscribing(
+            ground.tickets, self.suppression, self.suppressed_email, ground.public_url
+        )
+
+        self.points = TouchPoints(valkey, database, clock)
+        self.touches = Touches(valkey, clock, settings.messaging)
+        self.pending = Pending(valkey, trace_seconds=kept)
+        push_failures, sms_failures, email_failures = (
+            [PushFailures(valkey, clock, each, cold_seconds=settings.push.cold_seconds) for each in (retries, never)],
+            [SmsFailures(valkey, clock, each) for each in (retries, never)],
+            [EmailFailures(valkey, clock, self.suppression, self.suppressed_email, each) for each in (retries, never)],
+        )
+        self.email_failures = email_failures[0]
+        self.outlets: Outlets = {
+            "push": PushOutlet(self.push, self.contacts, *push_failures),
+            "sms": SmsOutlet(self.sms, self.contacts, *sms_failures),
+            "email": EmailOutlet(self.email, self.contacts, *email_failures),
+        }
+        self.messaging = Messaging(self.touches, self.points, self.outlets, self.sms, self.email, self.push)
+        self.trials = Trials(self.messaging, self.outlets)
+        self.history = History(valkey, database)
+        self.tracer = Tracer(valkey, database, self.outlets)
+        self.queues = Queues(valkey, clock)
+
+        self.links = Links(valkey, database, clock)
+        self.link_unsubscribing = LinkUnsubscribing(self.links, database, self.suppression)
+        self.pages = Pages(app_url=settings.messaging.app_url, site_name=settings.messaging.site_name)
+
+        self.reminder_rows = Rows(database, ground.outbox, clock)
+        self.reminders = ReminderSettings(
+            valkey, database, ground.outbox, self.reminder_rows, self.timezones, clock
+        )
+
+    @property
+    def in_sandbox(self) -> bool:
+        """Whether some channel delivers to nobody."""
+        settings = self.ground.settings
+        return SANDBOX in (settings.sms.provider, settings.email.provider, settings.push.provider)
+
+    @asynccontextmanager
+    async def working(self, book: JobBook) -> AsyncIterator["Crewed"]:
+        """Open the ways to the providers and put the jobs of the rooms into the book, for as long as the block runs."""
+        async with AsyncExitStack() as stack:
+            yield await self._crewed(stack, book)
+
+    async def _crewed(self, stack: AsyncExitStack, book: JobBook) -> "Crewed":
+        import aiohttp
+
+        ground, settings = self.ground, self.ground.settings
+        valkey, clock, database = ground.valkey, ground.clock, ground.database
+        sandbox = self._sandbox()
+        urls = (sandbox.sms_url, sandbox.push_url, sandbox.email_url) if sandbox is not None else ("", "", "")
+        sms = await stack.enter_async_context(
+            TwilioGateway.open(settings.sms, urls[0] if settings.sms.provider == SANDBOX else "")
+        )
+        push = await stack.enter_async_context(
+            ExpoGateway.open(settings.push, urls[1] if settings.push.provider == SANDBOX else "")
+        )
+        email = await stack.enter_async_context(open_gateway(settings.email, sandbox_url=urls[2]))
+        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)))
+        await self.points.ensure_built_in()
+
+        push_workers = push_jobs.PushWorkers(valkey, clock, push, self.tokens, settings.push, settings.messaging)
+        sms_workers = sms_jobs.SmsWorkers(
+            valkey, clock, sms, self.suppression, self.suppressed_numbers, settings.sms, settings.messaging,
+            lambda: ground.public_url,
+        )
+        email_workers = email_jobs.EmailWorkers(
+            valkey, clock, email, self.templates, self.suppressed_email, self.unsubscribing, self.email_failures,
+            settings.email, settings.messaging, await self._email_rate(email),
+        )
+        planner = Planner(
+            valkey, database, clock, self.points, self.contacts, self.outlets, settings.messaging
+        )
+        handlers = Handlers(valkey, clock, self.outlets, self.pending, trace_seconds=settings.messaging.trace_seconds)
+        log = TouchLog(database, self.tokens)
+        erasure = Erasure(valkey, database, clock, self.outlets, self.pending)
+        reminders = reminders_jobs.ReminderWorkers(
+            valkey, database, clock, self.touches, self.links, settings.reminders, ground.secret, ground.public_url,
+        )
+
+        members_jobs.register_tokens(book, self.tokens)
+        push_jobs.register(book, push_workers)
+        sms_jobs.register(book, sms_workers)
+        email_jobs.register(book, email_workers)
+        touches_jobs.register(
+            book, valkey, clock, planner, self.outlets, handlers, self.pending, log, erasure
+        )
+        links_jobs.register(book, self.links, valkey, database, clock)
+        reminders_jobs.register(book, reminders)
+        reminders_jobs.register_rows(book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock)
+        always: list[Work] = [callbacks_relay(valkey, clock), *([sandbox] if sandbox is not None else [])]
+        crew: list[Work] = [
+            *push_jobs.crew(push_workers), *sms_jobs.crew(sms_workers),
+            *email_jobs.crew(email_workers),
+            *touches_jobs.crew(valkey, clock, planner, self.outlets, self.pending, log,
+                               workers=settings.messaging.workers),
+            *links_jobs.crew(valkey, database, clock), *reminders_jobs.crew(reminders),
+        ]
+        single_runs = (
+            *push_jobs.recurring(), *sms_jobs.recurring(), *email_jobs.recurring(), *touches_jobs.recurring(),
+            *links_jobs.recurring(), *reminders_jobs.recurring(),
+        )
+        continuous = settings.messaging.workers > 0
+        return Crewed(
+            sandbox=sandbox, verifier=Verifier(self._trust(sandbox), clock, fetching(session)),
+            crew=(*always, *(crew if continuous else ())),
+            # What works all the time needs no single runs, and a run that is killed holds its lock for minutes.
+            recurring=(*reminders_jobs.recurring_rows(), *(() if continuous else single_runs)),
+        )
+
+    def _sandbox(self) -> "Sandbox | None":
+        if not self.in_sandbox:
+            return None
+        from keystead.messaging.sandbox import Account, Sandbox
+
+        ground, sms = self.ground, self.ground.settings.sms
+        return Sandbox(
+            ground.valkey, ground.clock, url=ground.public_url, account=Account(sms.account_sid, sms.auth_token),
+            inbound_url=f"{ground.public_url}{API_PREFIX}/sms/inbound_webhook",
+        )
+
+    def _trust(self, sandbox: "Sandbox | None") -> Trust:
+        email = self.ground.settings.email
+        if sandbox is not None and email.provider == SANDBOX:
+            return Trust(frozenset((sandbox.topic_arn,)), sandbox.certificate_url)
+        return Trust(frozenset(filter(None, (topic.strip() for topic in email.topics.split(",")))))
+
+    async def _email_rate(self, gateway: EmailGateway) -> float:
+        email = self.ground.settings.email
+        return await allowed_rate(gateway, email) if email.provider == "ses" else email.rate_per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Crewed:
+    """Those who work: ``crew`` all the time, ``recurring`` by the calendar; and who judges calls of the providers."""
+
+    sandbox: "Sandbox | None"
+    verifier: Verifier
+    crew: tuple[Work, ...]
+    recurring: tuple[Recurring, ...]

@@ -1,0 +1,40 @@
+"""The HTTP doors of the rooms that write to people."""
+
+from fastapi import FastAPI
+
+from keystead.app import Running
+from keystead.jobs import Jobs
+from keystead.members.routes import routes as members_routes
+from keystead.messaging.email.routes import routes as email_routes
+from keystead.messaging.email.routes import template_routes
+from keystead.messaging.links.routes import landing_routes
+from keystead.messaging.links.routes import routes as links_routes
+from keystead.messaging.sandbox.routes import routes as sandbox_routes
+from keystead.messaging.sms.routes import routes as sms_routes
+from keystead.messaging.touches.routes import routes as touches_routes
+from keystead.reminders.routes import routes as reminders_routes
+
+TEMPLATES_PREFIX = "/api/3"
+
+
+def include(app: FastAPI, running: Running, prefix: str) -> None:
+    """Open the doors. Calls of providers are only heard where somebody works on them."""
+    board = running.switchboard
+    doors = [
+        members_routes(board.contacts, board.tokens, board.timezones, Jobs(running.valkey, clock=running.clock)),
+        touches_routes(board.messaging, board.points, board.trials, board.history, board.tracer, board.queues),
+        links_routes(board.links, board.link_unsubscribing),
+        reminders_routes(board.reminders, board.contacts),
+    ]
+    if running.crewed is not None:
+        doors += [
+            sms_routes([board.sms], board.inbound, auth_token=running.settings.sms.auth_token,
+                       public_url=lambda: board.ground.public_url),
+            email_routes([board.news], running.crewed.verifier, board.unsubscribing, board.template_tokens),
+        ]
+    for door in doors:
+        app.include_router(door, prefix=prefix)
+    app.include_router(template_routes(board.templates, board.template_tokens), prefix=TEMPLATES_PREFIX)
+    app.include_router(landing_routes(board.links, board.link_unsubscribing, board.pages))
+    if running.crewed is not None and running.crewed.sandbox is not None:
+        app.include_router(sandbox_routes(running.crewed.sandbox))
