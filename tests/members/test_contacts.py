@@ -39,6 +39,7 @@ async def test_an_address_counts_from_when_it_is_verified(room: Room) -> None:
     assert await room.contact_counts() == {"created/email:unverified:enabled:app": 1, "verified/email:identity": 1}
 
 
+@on_sqlite
 async def test_a_number_can_be_turned_off_and_on_and_removed(room: Room) -> None:
     await room.person(ADA, NOON)
     await room.contacts.add_phone(ADA, "+1 555 555 0123", verified=True, why="verify")
@@ -65,6 +66,7 @@ async def test_of_many_who_add_the_same_address_at_once_one_does(room: Room) -> 
     assert await room.contact_counts() == {"created/email:verified:enabled:app": 1}
 
 
+@on_sqlite
 async def test_what_cannot_be_is_refused_and_leaves_nothing(room: Room) -> None:
     await room.person(ADA, NOON)
     with pytest.raises(Invalid):

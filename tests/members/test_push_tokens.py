@@ -11,7 +11,7 @@ from keystead.members import Registered
 from keystead.members.contact_tables import USER_PUSH_TOKENS
 from keystead.members.push_tokens import TOKENS_PER_PERSON
 
-from .room import NOON, Room
+from .room import NOON, Room, on_sqlite
 
 ADA, BEN = UserSub("user_ada"), UserSub("user_ben")
 
@@ -73,6 +73,7 @@ async def test_a_device_that_is_gone_is_forgotten_and_counted_once(
         {event: 1} if event else {})
 
 
+@on_sqlite
 async def test_nobody_forgets_the_device_of_another(room: Room) -> None:
     for sub in (ADA, BEN):
         await room.person(sub, NOON)
@@ -101,6 +102,7 @@ async def test_people_who_swap_devices_at_once_each_end_with_one_owner(room: Roo
     assert counts.get("created", 0) + counts.get("refreshed", 0) + counts.get("reassigned", 0) == 16
 
 
+@on_sqlite
 @pytest.mark.parametrize(("wrong", "platform"), [
     ("", "ios"), ("abc", "ios"), ("ExponentPushToken[]", "ios"), ("ExponentPushToken[a b c d]", "ios"),
     ("ExponentPushToken[" + "x" * 60 + "]", "ios"), ("ExponentPushToken[abcdef]\n", "ios"), (token(1), "windows"),

@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from keystead.ids import UserSub
 from keystead.members.contact_tables import EMAIL_FAILURES, SUPPRESSED_PHONE_NUMBERS, UNSUBSCRIBED_EMAILS_LOG
 
-from .room import NOON, Room
+from .room import NOON, Room, on_sqlite
 
 ADA, BEN = UserSub("user_ada"), UserSub("user_ben")
 NUMBER = "+15555550123"
@@ -34,6 +34,7 @@ async def test_a_suppressed_address_is_so_in_any_spelling_and_for_everybody(room
     assert await room.heard() == [(ADA, "email", "email_added"), (BEN, "email", "email_added")]
 
 
+@on_sqlite
 async def test_many_addresses_are_checked_at_once(room: Room) -> None:
     for number in range(0, 300, 7):
         await room.suppression.suppress_email(f"p{number}@example.com", "Admin")
@@ -58,6 +59,7 @@ async def test_a_bounce_that_may_pass_suppresses_only_the_third_time_in_thirty_d
         assert await sql.scalar(select(func.count()).select_from(EMAIL_FAILURES)) == 4
 
 
+@on_sqlite
 @pytest.mark.parametrize(("kind", "extra"), [("Bounce", "Permanent/General"), ("Complaint", "abuse"), ("Bounce", "")])
 async def test_other_failures_suppress_at_once(room: Room, kind: str, extra: str) -> None:
     await two_people(room)
@@ -80,6 +82,7 @@ async def test_stop_and_start(room: Room) -> None:
     assert (await room.contact_counts())["verified/phone:sms_start"] == 1
 
 
+@on_sqlite
 async def test_start_from_a_number_of_two_people_or_of_nobody_changes_nothing(room: Room) -> None:
     await two_people(room)
     await room.suppression.suppress_phone(NUMBER, "Unreachable", {"identifier": "ApplicationErrorOther"})

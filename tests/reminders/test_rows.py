@@ -41,6 +41,7 @@ async def test_whoever_can_be_reached_is_reminded_every_morning(people: People) 
     }
 
 
+@on_sqlite
 async def test_what_ends_a_reminder_is_counted_by_its_reason(people: People) -> None:
     await reachable_ada(people)
     await people.suppression.suppress_phone(NUMBER, "Stop")
@@ -55,6 +56,7 @@ async def test_what_ends_a_reminder_is_counted_by_its_reason(people: People) -> 
     assert (await people.registered())["subscribed/sms:sms_start"] == 1
 
 
+@on_sqlite
 async def test_another_address_keeps_the_reminder(people: People) -> None:
     await reachable_ada(people)
     await people.contacts.add_email(ADA, "other@example.com", verified=True)
@@ -64,6 +66,7 @@ async def test_another_address_keeps_the_reminder(people: People) -> None:
     assert (ADA, "email") not in await people.reminders()
 
 
+@on_sqlite
 async def test_a_device_in_other_hands_ends_the_reminder_of_its_former_owner(people: People) -> None:
     await reachable_ada(people)
     await people.person(BEN, NOON)
@@ -71,6 +74,7 @@ async def test_a_device_in_other_hands_ends_the_reminder_of_its_former_owner(peo
     assert sorted(await people.reminders()) == [(ADA, "email"), (ADA, "sms"), (BEN, "push")]
 
 
+@on_sqlite
 async def test_to_derive_again_changes_nothing(people: People) -> None:
     await reachable_ada(people)
     before = await people.reminders(), await people.registered()
@@ -81,6 +85,7 @@ async def test_to_derive_again_changes_nothing(people: People) -> None:
         await people.rows_of_all.derive(ADA, "whim")
 
 
+@on_sqlite
 async def test_news_that_come_out_of_order_are_counted_as_what_happened(people: People) -> None:
     """Both changes are seen by the first job: what it was told does not fit what it does."""
     await people.person(ADA, NOON)
@@ -91,6 +96,7 @@ async def test_news_that_come_out_of_order_are_counted_as_what_happened(people: 
     assert await people.registered() == {"subscribed/email:email_added": 1, "unsubscribed/email:unreachable": 1}
 
 
+@on_sqlite
 async def test_what_waits_of_a_changed_reminder_is_taken_away_and_told(people: People) -> None:
     await reachable_ada(people)
     today = int(NOON // 86400)
@@ -104,6 +110,7 @@ async def test_what_waits_of_a_changed_reminder_is_taken_away_and_told(people: P
     assert sorted(set(people.moved)) == sorted(each.uid for each in waiting.values())
 
 
+@on_sqlite
 async def test_a_reminder_keeps_its_uid_when_it_ends_and_begins_again(people: People) -> None:
     await reachable_ada(people)
     (before,) = [each.uid for each in await people.settings.reminders_of(ADA) if each.channel == "email"]

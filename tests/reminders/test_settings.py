@@ -12,12 +12,12 @@ from keystead.errors import Invalid, NotFound
 from keystead.members.keys import TIMEZONE_SAID
 from keystead.reminders.effective import EVERY_DAY, TimeRange
 from keystead.reminders.keys import IMPROVED_AT
-from keystead.reminders.settings import Prompt, ReminderSettings
+from keystead.reminders.settings import Prompt
 from keystead.reminders.tables import SETTINGS_LOG
 from keystead.store import Database, SqlOutbox
 
 from ..jobs.batch_room import Died
-from ..members.room import NOON
+from ..members.room import NOON, on_sqlite
 from .people import ADA, BEN, EVENING, MORNING, People, reachable_ada, wants
 
 TOKYO = "Asia/Tokyo"
@@ -51,6 +51,7 @@ async def test_a_wish_changes_the_row_the_zone_the_log_and_the_statistics(people
     assert "unsubscribed" not in str(registered) and registered["sms"] == 1
 
 
+@on_sqlite
 async def test_only_the_half_that_changed_is_counted(people: People) -> None:
     await wants(people, "email", MORNING)
     await wants(people, "email", MORNING)
@@ -61,6 +62,7 @@ async def test_only_the_half_that_changed_is_counted(people: People) -> None:
     assert len(await logged(people)) == 3, "the same wish again is no change"
 
 
+@on_sqlite
 async def test_no_days_end_the_reminder_and_days_bring_it_back(people: People) -> None:
     await wants(people, "all", mask=0)
     assert await people.reminders() == {}
@@ -73,6 +75,7 @@ async def test_no_days_end_the_reminder_and_days_bring_it_back(people: People) -
     }
 
 
+@on_sqlite
 async def test_a_reminder_is_ended_by_its_uid_by_its_owner_alone(people: People) -> None:
     (uid,) = [each.uid for each in await people.settings.reminders_of(ADA) if each.channel == "sms"]
     await people.person(BEN, NOON)
@@ -84,6 +87,7 @@ async def test_a_reminder_is_ended_by_its_uid_by_its_owner_alone(people: People)
     assert (holds["sms"].mask, holds["sms"].is_real, holds["email"].mask) == (0, True, EVERY_DAY)
 
 
+@on_sqlite
 async def test_who_has_not_said_since_the_question_is_asked_is_asked(people: People) -> None:
     assert await IMPROVED_AT.at().get(people.valkey) is None
     await wants(people, "email")
@@ -98,6 +102,7 @@ async def test_who_has_not_said_since_the_question_is_asked_is_asked(people: Peo
     assert await IMPROVED_AT.at().get(people.valkey) == NOON + 60
 
 
+@on_sqlite
 async def test_what_cannot_be_is_refused_and_changes_nothing(people: People) -> None:
     before = await people.reminders()
     for wrong in ({"channel": "fax"}, {"mask": 128}, {"mask": -1}, {"timezone": "Asia/Tokio"}):
@@ -109,6 +114,7 @@ async def test_what_cannot_be_is_refused_and_changes_nothing(people: People) -> 
     assert await people.reminders() == before and await logged(people) == []
 
 
+@on_sqlite
 async def test_a_transaction_that_does_not_commit_leaves_nothing(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,4 +129,3 @@ async def test_a_transaction_that_does_not_commit_leaves_nothing(
     monkeypatch.undo()
     assert await people.reminders() == before and await logged(people) == []
     assert (await people.users.get(ADA)).timezone is None
-    assert isinstance(people.settings, ReminderSettings)
