@@ -14,7 +14,7 @@ from keystead.jobs import ROOMS_QUEUE, FailurePolicy, JobBook, JobRecord, JobRef
 from keystead.jobs.keys import Queue
 from keystead.keys import Layout
 from keystead.members import Contacts, PushTokens, Suppression
-from keystead.members.contact_tables import USER_PHONE_NUMBERS
+from keystead.members.contact_tables import USER_PHONE_NUMBERS, USER_PUSH_TOKENS
 from keystead.members.tables import USERS
 from keystead.messaging.email import Email
 from keystead.messaging.email import Failures as EmailFailures
@@ -98,7 +98,7 @@ class Room:
         self.pending = Pending(valkey, trace_seconds=trace_seconds)
         self.handlers = Handlers(valkey, self.clock, self.outlets, self.pending, trace_seconds=trace_seconds)
         self.log = TouchLog(database, self.tokens)
-        self.erasure = Erasure(valkey, self.clock, self.outlets, self.pending)
+        self.erasure = Erasure(valkey, database, self.clock, self.outlets, self.pending)
         self.dispatcher = Dispatcher(valkey, self.clock, self.planner, self.outlets)
         self.log_job = LogJob(valkey, self.clock, self.log)
         self.stale_job = StaleJob(valkey, self.clock, self.pending)
@@ -213,6 +213,15 @@ class Room:
 
     async def events(self) -> list[dict[str, Any]]:
         return [row.event for row in await self.rows(DEBUG_LOG)]
+
+    async def rows_of_log(self) -> list[Any]:
+        return await self.rows(DEBUG_LOG)
+
+    async def confirmed_at(self, token: str) -> float | None:
+        tokens = USER_PUSH_TOKENS.c
+        async with self.database.reading() as sql:
+            found: float | None = await sql.scalar(select(tokens.last_confirmed_at).where(tokens.token == token))
+        return found
 
     async def touched(self) -> list[Any]:
         return await self.rows(USER_TOUCHES)

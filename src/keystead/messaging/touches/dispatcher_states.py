@@ -7,18 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Column, Integer, MetaData, Table, Text, select
+from sqlalchemy import select
 
 from keystead.ids import new_uid
 from keystead.messaging.touches.models import StateFields, Touch
 from keystead.messaging.touches.points import TouchPoint
 from keystead.messaging.touches.selection import remembers
-from keystead.messaging.touches.tables import STATES
+from keystead.messaging.touches.tables import PEOPLE, STATES
 from keystead.store import Database
 
 STEP: Final = 100
-_PEOPLE: Final = Table("users", MetaData(), Column("id", Integer), Column("sub", Text))
-
 Key = tuple[str, str, str]  # person, uid of the touch point, channel
 
 
@@ -49,9 +47,9 @@ class States:
                 await self._read(point_id, point_uid, channel, listed[first:first + STEP])
 
     async def _read(self, point_id: int, point_uid: str, channel: str, subs: list[str]) -> None:
-        query = select(_PEOPLE.c.sub, STATES.c.state, STATES.c.version).join(
-            _PEOPLE, _PEOPLE.c.id == STATES.c.user_id
-        ).where(STATES.c.touch_point_id == point_id, STATES.c.channel == channel, _PEOPLE.c.sub.in_(subs))
+        query = select(PEOPLE.c.sub, STATES.c.state, STATES.c.version).join(
+            PEOPLE, PEOPLE.c.id == STATES.c.user_id
+        ).where(STATES.c.touch_point_id == point_id, STATES.c.channel == channel, PEOPLE.c.sub.in_(subs))
         async with self._database.reading() as sql:
             for sub, value, version in (await sql.execute(query)).all():
                 self._known[sub, point_uid, channel] = State(value, version)

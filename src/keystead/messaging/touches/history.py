@@ -3,17 +3,16 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import Column, Integer, MetaData, Table, Text, select
+from sqlalchemy import select
 
 from keystead.engine import Valkey
 from keystead.ids import UserSub
 from keystead.messaging.sending import traced
 from keystead.messaging.touches.keys import BY_USER, PENDING
-from keystead.messaging.touches.tables import DEBUG_LOG, USER_TOUCHES
+from keystead.messaging.touches.tables import DEBUG_LOG, PEOPLE, USER_TOUCHES
 from keystead.store import Database
 
 MOST_ROWS: Final = 2000
-_PEOPLE: Final = Table("users", MetaData(), Column("id", Integer), Column("sub", Text))
 _STATUS: Final = {
     "send_stale": "stale", "send_event_improper": "improper", "send_unreachable": "unreachable",
     "send_reachable": "on its way", "send_retry": "tried again", "send_abandon": "given up",
@@ -52,7 +51,7 @@ class History:
         return sorted(touches.values(), key=lambda touch: touch.at, reverse=True)[:most]
 
     async def _logged(self, user_sub: UserSub, most: int, before: float | None) -> dict[str, PastTouch]:
-        person = select(_PEOPLE.c.id).where(_PEOPLE.c.sub == user_sub).scalar_subquery()
+        person = select(PEOPLE.c.id).where(PEOPLE.c.sub == user_sub).scalar_subquery()
         rows = select(DEBUG_LOG.c.send_uid, DEBUG_LOG.c.event, DEBUG_LOG.c.created_at).where(
             DEBUG_LOG.c.user_id == person)
         if before is not None:

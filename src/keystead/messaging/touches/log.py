@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import Column, Integer, MetaData, Table, Text, literal, select
+from sqlalchemy import Column, Table, literal, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import BatchJob, GiveUp, Step
 from keystead.members import PushTokens
-from keystead.messaging.touches.keys import LOG_LOCK, TO_LOG
+from keystead.messaging.touches.keys import ERASED, LOG_LOCK, TO_LOG
 from keystead.messaging.touches.models import (
     DebugFields,
     Fields,
@@ -28,14 +28,11 @@ from keystead.messaging.touches.models import (
     fields_of,
 )
 from keystead.messaging.touches.stats import LOG_RUN
-from keystead.messaging.touches.tables import DEBUG_LOG, STATES, TOUCH_POINTS, USER_TOUCHES
+from keystead.messaging.touches.tables import DEBUG_LOG, PEOPLE, STATES, TOUCH_POINTS, USER_TOUCHES
 from keystead.store import Database
 
 STEP: Final = 100
 BATCH_ITEMS: Final = 1000
-
-# The rows of people belong to the members; all that is needed here is who has which number.
-_PEOPLE: Final = Table("users", MetaData(), Column("id", Integer), Column("sub", Text))
 
 T = TypeVar("T")
 
@@ -66,7 +63,7 @@ class TouchLog:
         failed, and stops nothing."""
         written = Written()
         async with self._database.transaction() as sql:
-            people = await _numbers(sql, _PEOPLE.c.sub, _PEOPLE.c.id, [
+            people = await _numbers(sql, PEOPLE.c.sub, PEOPLE.c.id, [
                 entry.user_sub for entry in entries if not isinstance(entry, TokenFields)])
             points = await _numbers(sql, TOUCH_POINTS.c.uid, TOUCH_POINTS.c.id, [
                 entry.touch_point_uid for entry in entries if isinstance(entry, StateFields | TouchFields)])
@@ -137,8 +134,19 @@ class LogJob(BatchJob[LogEntry]):
             entries = [fields_of(value) for value in values]
         except msgspec.ValidationError as error:  # the others of the slice are then tried without it
             raise GiveUp(f"this is no row of its table: {error}") from None
-        for name, amount in (await self._log.write(entries)).counts.items():
+        for name, amount in (await self._log.write(await self._of_living(entries))).counts.items():
             step.count(name, amount)
+
+    async def _of_living(self, entries: list[Fields]) -> list[Fields]:
+        """Without the rows of people who were erased while they waited."""
+        subs = {entry.user_sub for entry in entries if not isinstance(entry, TokenFields)}
+        if not subs:
+            return entries
+        async with self.valkey.pipeline(transaction=False) as pipeline:
+            raised = {sub: ERASED.at(sub).is_raised(pipeline) for sub in subs}
+            await pipeline.execute()
+        erased = {sub for sub, answer in raised.items() if await answer}
+        return [entry for entry in entries if isinstance(entry, TokenFields) or entry.user_sub not in erased]
 
 
 def _rounds(changes: Sequence[StateFields]) -> Iterator[list[StateFields]]:

@@ -70,7 +70,7 @@ class Pending:
         found = await DROP(
             self._valkey, keys=[*_three(uid), *names, *more], args=(uid, packed, len(names), packed_ending)
         )
-        return Ended.NOW if found == 1 else Ended.BEFORE
+        return Ended.BEFORE if found == 0 else Ended.NOW
 
     async def _ending(self, uid: str, which: str, now: float, why: str = "") -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""

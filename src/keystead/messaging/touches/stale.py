@@ -46,7 +46,6 @@ class StaleJob(SweepJob):
     async def _end(self, run: SweepRun, uid: str) -> None:
         counted = Writes(self.valkey.layout)
         STALE.tally().incr("stale", at=run.started_at).store(counted)
-        ended = await self._pending.drop(uid, counted, self.clock.now(), "stale")
-        if ended is Ended.NOW:
+        if await self._pending.drop(uid, counted, self.clock.now(), "stale") is not Ended.BEFORE:
             run.count("stale")
             _log.error("a channel lost a callback: nothing was heard of a touch", uid=uid)

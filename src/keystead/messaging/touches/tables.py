@@ -9,6 +9,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    MetaData,
     Table,
     Text,
     UniqueConstraint,
@@ -27,6 +28,9 @@ def _id() -> Column[int]:
 def _of(column: str, target: str) -> Column[int]:
     return Column(column, _NUMBER, ForeignKey(target, ondelete="CASCADE"), nullable=False)
 
+
+# The rows of people belong to the members; all that is needed here is who has which number.
+PEOPLE = Table("users", MetaData(), Column("id", Integer), Column("sub", Text))
 
 # messages: base85 of gzip of JSON, see points.
 TOUCH_POINTS = Table(
