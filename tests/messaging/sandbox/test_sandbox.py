@@ -97,6 +97,13 @@ async def test_nobody_can_reply_to_one_who_does_not_listen(asking, sandbox):
     assert (await asking.json("POST", "/reply", {"from": "+15550001", "body": "hi"}))[0] == 400
 
 
+async def test_a_reply_needs_a_number_and_words(sandbox):
+    sandbox._inbound_url = "http://127.0.0.1:1/x"
+    for number, words in (("", "hi"), ("ada", "hi"), ("+15550001", " ")):
+        with pytest.raises(Invalid, match="a reply needs"):
+            await sandbox.reply(number, words)
+
+
 async def test_the_sandbox_has_nothing_elsewhere(asking):
     for path in ("/", "", "/else", "/expo"):
         assert (await asking.json("GET", path))[0] == 404

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from keystead.fronts import opened_when_used
 
 if TYPE_CHECKING:
+    from keystead.messaging.sandbox.caller import text_us
+    from keystead.messaging.sandbox.faults import FaultBoard
+    from keystead.messaging.sandbox.ledger import Ledger
     from keystead.messaging.sandbox.models import CHANNELS, Channel, Faults, Message
     from keystead.messaging.sandbox.outbox import Outbox, Recipient
     from keystead.messaging.sandbox.sandbox import Sandbox
@@ -17,10 +20,13 @@ __all__ = [
     "Account",
     "CHANNELS",
     "Channel",
+    "FaultBoard",
     "Faults",
+    "Ledger",
     "Message",
     "Outbox",
     "Recipient",
     "Sandbox",
     "serving",
+    "text_us",
 ]

@@ -12,13 +12,13 @@ import aiohttp
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.errors import Unavailable
+from keystead.errors import Invalid, Unavailable
 from keystead.messaging.sandbox.faults import FaultBoard
 from keystead.messaging.sandbox.keys import DUE, STOPPED
 from keystead.messaging.sandbox.ledger import Ledger
 from keystead.messaging.sandbox.models import Channel, Delivery, Message, Step
 from keystead.messaging.sandbox.sns import Sns
-from keystead.messaging.sandbox.twilio import API_VERSION, SENDER, Account, new_sid
+from keystead.messaging.sandbox.twilio import API_VERSION, SENDER, Account, is_number, new_sid
 from keystead.messaging.signatures import twilio_signature
 from keystead.telemetry import logger
 
@@ -214,11 +214,15 @@ def status_fields(message: Message, step: Step) -> dict[str, str]:
     return fields
 
 
-def inbound(clock: Clock, account: Account, number: str, text: str) -> Message:
-    """A text that somebody sends to us; ``to`` is their number, so that it lies in their inbox."""
+async def text_us(ledger: Ledger, clock: Clock, account_sid: str, number: str, text: str) -> str:
+    """Somebody texts us: it lies in their inbox, and the inbound webhook is called by whoever works. The sid."""
+    if not is_number(number) or not text.strip():
+        raise Invalid("a reply needs a phone number such as +15550001 that it comes from, and words")
     now = clock.now()
-    return Message(new_sid(), "sms", number, now, (Step("received", now),), sender=number, text=text,
-                   account=account.sid, direction="inbound")
+    message = Message(new_sid(), "sms", number, now, (Step("received", now),), sender=number, text=text,
+                      account=account_sid, direction="inbound")
+    await ledger.accept("sms", [message], [Delivery("inbound", message.id, now)], counted="received")
+    return message.id
 
 
 def inbound_fields(message: Message) -> dict[str, str]:

@@ -9,12 +9,12 @@ import msgspec
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.errors import Invalid, Unavailable
-from keystead.messaging.sandbox.caller import Caller, inbound
+from keystead.messaging.sandbox.caller import Caller, text_us
 from keystead.messaging.sandbox.expo import Expo
 from keystead.messaging.sandbox.faults import Fate, FaultBoard, Rate
 from keystead.messaging.sandbox.http import Answer, Asked, SandboxApp, json_answer
 from keystead.messaging.sandbox.ledger import Ledger
-from keystead.messaging.sandbox.models import CHANNELS, Channel, Delivery
+from keystead.messaging.sandbox.models import CHANNELS, Channel
 from keystead.messaging.sandbox.outbox import Outbox
 from keystead.messaging.sandbox.ses import Ses
 from keystead.messaging.sandbox.sns import TOPIC_ARN, Sns
@@ -102,10 +102,7 @@ class Sandbox:
         """Somebody texts us; the inbound webhook is called with it. Returns the sid."""
         if not self._inbound_url:
             raise Invalid("the sandbox does not know where incoming texts go: it was made without an inbound_url")
-        message = inbound(self._clock, self._account, number, text)
-        webhook = Delivery("inbound", message.id, message.at)
-        await self.ledger.accept("sms", [message], [webhook], counted="received")
-        return message.id
+        return await text_us(self.ledger, self._clock, self._account.sid, number, text)
 
     async def work(self, stop: asyncio.Event) -> None:
         """Call webhooks, learn of faults set elsewhere, drop what is old. Until told to stop."""

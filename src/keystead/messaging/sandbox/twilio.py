@@ -54,6 +54,11 @@ def new_sid() -> str:
     return "SM" + secrets.token_hex(16)
 
 
+def is_number(text: str) -> bool:
+    """Whether it reads as a phone number does that Twilio takes."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 class Twilio:
     """What answers under ``/twilio``."""
 
@@ -115,7 +120,7 @@ class Twilio:
     def _refusal(self, to: str, body: str, sender: str, callback: str) -> Answer | None:
         if not to:
             return error(400, 21604, "A 'To' phone number is required.")
-        if not _NUMBER.fullmatch(to):
+        if not is_number(to):
             return error(400, 21211, f"The 'To' number {to[:40]} is not a valid phone number.")
         if not sender:
             return error(400, 21603, "A 'From' phone number is required.")
