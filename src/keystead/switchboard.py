@@ -168,6 +168,8 @@ class Switchboard:
         email = await stack.enter_async_context(open_gateway(settings.email, sandbox_url=urls[2]))
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)))
         await self.points.ensure_built_in()
+        if sandbox is not None and settings.email.provider == SANDBOX:
+            await sandbox.subscribe(f"{ground.public_url}{API_PREFIX}/emails/sns-mail")
 
         push_workers = push_jobs.PushWorkers(valkey, clock, push, self.tokens, settings.push, settings.messaging)
         sms_workers = sms_jobs.SmsWorkers(
