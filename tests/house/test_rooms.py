@@ -10,7 +10,7 @@ FORBIDDEN_NAMES = {"utils", "helpers", "common", "core", "base", "types"}
 LONGEST_MODULE_LINES = 400
 
 # Modules that hold names only and do nothing.
-WITHOUT_BEHAVIOUR = {"engine/failures.py", "keys/executor.py", "keys/layout.py"}
+WITHOUT_BEHAVIOUR = {"engine/failures.py", "keys/executor.py"}
 
 # Modules that are tested under another name.
 TESTED_IN = {
