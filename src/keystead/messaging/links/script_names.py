@@ -9,6 +9,7 @@ import msgspec
 
 from keystead.dates import UnixDate, day_starts_at
 from keystead.engine import Valkey
+from keystead.errors import DeclarationError
 from keystead.keys import Declaration, KeyReference, Layout
 from keystead.messaging.links.keys import (
     BUFFER,
@@ -22,22 +23,16 @@ from keystead.messaging.links.keys import (
     TO_PERSIST,
 )
 from keystead.messaging.links.stats import LINKS_COUNTED
-from keystead.patterns.derived import pieces
+from keystead.patterns.derived import around, pieces
 
 # A link of before is counted on the earliest of these days; it should have been stored or given up long since.
 DAYS_TOLD: Final = 5
 
-_TEMPLATES: Final[dict[str, tuple[Declaration, tuple[str, ...]]]] = {
-    "link": (LINK, ("code",)),
-    "clicks": (LINK_CLICKS, ("code",)),
-    "window": (CODE_WINDOW, ("code",)),
-    "index": (CLICK_INDEX, ("uid",)),
-    "delayed": (DELAYED_CLICK, ("uid",)),
-    "child": (CHILD_OF, ("uid",)),
-    "purgatory": (TO_PERSIST.worker_key, ("worker",)),
-    "day": (LINKS_COUNTED.day_keys[0], ("unix_date",)),
-    "extra": (LINKS_COUNTED.extra_keys[0], ("unix_date", "event")),
-}
+# In the order in which the scripts take them; each ends with its variable.
+_DERIVED: Final[tuple[Declaration, ...]] = (
+    LINK, LINK_CLICKS, CODE_WINDOW, CLICK_INDEX, DELAYED_CLICK, CHILD_OF, TO_PERSIST.worker_key,
+    LINKS_COUNTED.day_keys[0],
+)
 
 
 class ScriptNames:
@@ -45,11 +40,14 @@ class ScriptNames:
 
     def __init__(self, valkey: Valkey) -> None:
         self._layout: Layout = valkey.layout
-        self._templates = {
-            what: pieces(declaration, variables, {}, self._layout)
-            for what, (declaration, variables) in _TEMPLATES.items()
-        }
-        counted = LINKS_COUNTED
+        counted, heads = LINKS_COUNTED, []
+        for declaration in _DERIVED:
+            head, tail = around(declaration, declaration.template.names[0], {}, self._layout)
+            if tail:
+                raise DeclarationError(f"{declaration.pattern}: scripts of links derive keys that end with a variable")
+            heads.append(head)
+        breakdown, middle, _ = pieces(counted.extra_keys[0], ("unix_date", "event"), {}, self._layout)
+        self._told = (*heads, breakdown, middle, counted.most_breakdown_fields)
         references: tuple[KeyReference, ...] = (
             counted.earliest_key.at(), counted.state_key.at(), counted.late_key.at(), BUFFER.at(), TO_PERSIST.due,
             TO_PERSIST.purgatory_key.at(), TO_PERSIST.workers_key.at(), LEAKED.at(),
@@ -65,7 +63,5 @@ class ScriptNames:
             begun = [(day_starts_at(day, zone), day) for day in days]
             self._until, self._from = begun[0][0], begun[1][0]
             # A clock that runs ahead elsewhere may have made a link that is from tomorrow here.
-            self._packed = msgspec.msgpack.encode(
-                {**self._templates, "days": begun, "most_fields": LINKS_COUNTED.most_breakdown_fields}
-            )
+            self._packed = msgspec.msgpack.encode((*self._told, *(part for pair in begun for part in pair)))
         return self._packed

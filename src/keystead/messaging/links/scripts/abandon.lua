@@ -24,7 +24,7 @@
 -- Repeat: not safe; a repeat finds no link
 -- include _links
 local code, now, counted = ARGV[3], ARGV[4], ARGV[5] == '1'
-local link_key, clicks_key = key_of('link', code), key_of('clicks', code)
+local link_key, clicks_key = link_head .. code, clicks_head .. code
 
 local link = call('HGETALL', link_key)
 local page, created_at = page_and_time(link)
@@ -38,7 +38,7 @@ call('ZREM', to_persist, code)
 call('DEL', link_key, clicks_key)
 for _, raw in ipairs(clicks) do
   local read, click = pcall(cjson.decode, raw)
-  if read and type(click) == 'table' and click.uid then call('DEL', key_of('index', click.uid)) end
+  if read and type(click) == 'table' and click.uid then call('DEL', index_head .. click.uid) end
 end
 if not page then
   if counted then count(now, 'abandons_attempted', 'abandon_failed', 'dne') end

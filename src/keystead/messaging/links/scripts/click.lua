@@ -51,33 +51,33 @@ end
 if flood_most > 0 and seen(flood, flood_ms) >= flood_most then
   return {-5, seen(warning, warning_ms) == 1 and 1 or 0}
 end
-local link = call('HGETALL', key_of('link', code))
+local link = call('HGETALL', link_head .. code)
 if not track then return {0, link} end
 local page, created_at = page_and_time(link)
 local function failed(verdict, reason)  -- without a page the database is asked first, and then it is counted
   if page then count(now, 'click_attempts', 'clicks_failed', track_type .. ':' .. page .. ':buffer:' .. reason) end
   return {verdict, link}
 end
-if limited and seen(key_of('window', code), code_ms) > 1 then return failed(-6, 'too_soon') end
+if limited and seen(window_head .. code, code_ms) > 1 then return failed(-6, 'too_soon') end
 local indexed, has_child, waiting = parent_of(parent, code)
 if has_child then return failed(-2, 'parent_has_child') end
 if parent == '' and not page then return {-1, link} end
 if parent ~= '' and not indexed and not waiting then return failed(-3, 'parent_not_found') end
 local what = track_type .. ':' .. (page or ARGV[15]) .. ':' .. who
 if page and (parent == '' or indexed) and not is_persisting(code) then
-  call('RPUSH', key_of('clicks', code), click)
+  call('RPUSH', clicks_head .. code, click)
   if parent == '' then
-    call('HSET', key_of('index', uid), 'code', code, 'has_child', '0')
+    call('HSET', index_head .. uid, 'code', code, 'has_child', '0')
   else
-    call('HSET', key_of('index', parent), 'has_child', '1')
+    call('HSET', index_head .. parent, 'has_child', '1')
   end
   count(created_at, 'click_attempts', 'clicks_buffered', what)
   return {1, link}
 end
 if not page and ARGV[15] == '' then return {-4, link} end
 call('ZADD', delayed, due_at, uid)
-call('HSET', key_of('delayed', uid), unpack(cmsgpack.unpack(fields)))
-if parent ~= '' then call('SET', key_of('child', parent), uid) end
-if indexed then call('HSET', key_of('index', parent), 'has_child', '1') end
+call('HSET', delayed_head .. uid, unpack(cmsgpack.unpack(fields)))
+if parent ~= '' then call('SET', child_head .. parent, uid) end
+if indexed then call('HSET', index_head .. parent, 'has_child', '1') end
 count(created_at or now, 'click_attempts', 'clicks_delayed', what)
 return {2, link}

@@ -25,9 +25,9 @@ local created_at = call('ZSCORE', buffer, code)
 if created_at and call('ZSCORE', leaked, code) then return 1 end
 if not created_at or tonumber(created_at) > limit or is_persisting(code) then return 0 end
 call('ZREM', to_persist, code)
-if call('EXISTS', key_of('link', code)) == 0 then
+if call('EXISTS', link_head .. code) == 0 then
   call('ZREM', buffer, code)
-  call('DEL', key_of('clicks', code))
+  call('DEL', clicks_head .. code)
   return -1
 end
 call('ZADD', leaked, created_at, code)

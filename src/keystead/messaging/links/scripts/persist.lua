@@ -23,7 +23,7 @@
 -- include _links
 local code, now, due_at = ARGV[3], ARGV[4], ARGV[5]
 
-local page, created_at = unpack(call('HMGET', key_of('link', code), 'page_identifier', 'created_at'))
+local page, created_at = unpack(call('HMGET', link_head .. code, 'page_identifier', 'created_at'))
 local found = -2
 if call('ZSCORE', to_persist, code) then
   found = 0
