@@ -175,7 +175,7 @@ class Room:
 
     async def jobs(self) -> list[JobRecord]:
         """What is queued, taken away; on a cluster after the relay brought it there."""
-        if self.valkey.layout is Layout.TAGGED:
+        if self.valkey.layout is not Layout.PLAIN:
             await JOBS_OUTBOX.drain(self.valkey, now=self.clock.now())
         found = []
         for queue in ("", ROOMS_QUEUE):

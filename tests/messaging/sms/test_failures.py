@@ -3,7 +3,9 @@
 import pytest
 
 from keystead.engine import Valkey
-from keystead.messaging.sms import Settled, SmsFailure
+from keystead.jobs import FailurePolicy
+from keystead.messaging.sending import Retries
+from keystead.messaging.sms import Failures, Settled, SmsFailure
 from keystead.messaging.sms.keys import RECOVERY, SENDING
 from keystead.messaging.sms.models import FailureInfo, Identifier, PendingSms
 from keystead.messaging.sms.stats import POLLING, SENDS
@@ -113,6 +115,14 @@ async def test_a_text_is_given_up_by_failures_or_age(server: Valkey, why: str) -
         assert await room.failures.settle(SmsFailure(sms, STUCK)) is Settled.ABANDONED
     assert await room.pending() == {} and await RECOVERY.length(server) == 0
     assert (await room.counted(POLLING, NOON))["abandoned"] == {"3" if why == "failures" else "0": 1}
+
+
+async def test_who_may_not_retry_gives_up_whatever_fails(valkey: Valkey) -> None:
+    room = Room(valkey)
+    final = Failures(valkey, room.clock, Retries(FailurePolicy(0)), most_failures=0)
+    _, sms = await stuck(room)
+    assert await final.settle(SmsFailure(sms, STUCK)) is Settled.ABANDONED and await room.pending() == {}
+    assert await final.settle(SmsFailure(room.sms.outgoing("+14155550100", "Hello"), SERVER)) is Settled.ABANDONED
 
 
 async def test_newer_information_silences_the_failure(server: Valkey) -> None:

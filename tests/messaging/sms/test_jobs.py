@@ -115,19 +115,21 @@ async def world(valkey: Valkey, faults: Faults, **sms: Any) -> AsyncIterator[Wor
     settings = SmsSettings(auth_token="secret", rate_per_second=0, **sms)
     app, stop = FastAPI(), asyncio.Event()
     made = listening()
-    sandbox = Sandbox(valkey, room.clock, url=url_of(made), account=Account(settings.account_sid, "secret"))
-    await sandbox.faults.set("sms", faults)
-    async with website(app) as url, serving(sandbox, made), TwilioGateway.open(settings, sandbox.sms_url) as gateway:
+    async with website(app) as url:
+        sandbox = Sandbox(valkey, room.clock, url=url_of(made), account=Account(settings.account_sid, "secret"),
+                          inbound_url=f"{url}/api/1/sms/inbound_webhook")
+        await sandbox.faults.set("sms", faults)
         app.include_router(routes(
             [room.sms], Inbound(room.numbers), auth_token="secret", public_url=lambda: url  # type: ignore[arg-type]
         ), prefix="/api/1")
-        workers = replace(room.with_gateway(gateway, url), sms=settings)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(Crew(*crew(workers), callbacks_relay(valkey, room.clock)).work(stop))
-            try:
-                yield World(room, sandbox)
-            finally:
-                stop.set()
+        async with serving(sandbox, made), TwilioGateway.open(settings, sandbox.sms_url) as gateway:
+            workers = replace(room.with_gateway(gateway, url), sms=settings)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(Crew(*crew(workers), callbacks_relay(valkey, room.clock)).work(stop))
+                try:
+                    yield World(room, sandbox)
+                finally:
+                    stop.set()
 
 
 async def test_texts_are_sent_followed_by_signed_calls_and_called_back(server: Valkey) -> None:
@@ -164,3 +166,13 @@ async def test_a_provider_at_its_worst_loses_no_text_and_sends_none_twice(valkey
         sent = Counter([message.text async for message in here.sandbox.outbox.all()])
         assert max(sent.values()) == 1 and await room.pending() == {}
         await room.check_all()
+
+
+async def test_who_texts_stop_to_the_provider_is_texted_no_more(valkey: Valkey) -> None:
+    async with world(valkey, Faults(receipt_seconds=0.1)) as here:
+        await here.sandbox.reply(NUMBER, "STOP")
+        await here.until(lambda: NUMBER in here.room.numbers.listed)
+        await here.room.queue()
+        await here.until(lambda: bool(here.room.failed))
+        assert here.room.failed[0][0].failure_info.subidentifier == "suppressed"
+        assert here.room.numbers.listed == {NUMBER: ("Stop", None)}

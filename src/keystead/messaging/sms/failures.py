@@ -32,10 +32,16 @@ class Settled(Enum):
 
 
 class Failures:
-    """What a failure job does with a text. Every failure job of a text has to ask it, and may ask again."""
+    """What a failure job does with a text. Every failure job of a text has to ask it, and may ask again.
 
-    def __init__(self, valkey: Valkey, clock: Clock, retries: Retries = Retries()) -> None:  # noqa: B008
-        self._valkey, self._clock, self._retries = valkey, clock, retries
+    ``most_failures``: a text without news for so many waits is given up; with 0, and ``retries`` that allow none, so is
+    whatever fails.
+    """
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, retries: Retries = Retries(), *, most_failures: int = MOST_FAILURES,  # noqa: B008
+    ) -> None:
+        self._valkey, self._clock, self._retries, self._most_failures = valkey, clock, retries, most_failures
 
     async def settle(self, failure: SmsFailure) -> Settled:
         """Send it again, ask about it again, or give it up; counted once, in one step with what is done."""
@@ -59,7 +65,7 @@ class Failures:
     async def _settle_pending(self, sms: PendingSms) -> Settled:
         now, sid = self._clock.now(), sms.message_resource.sid
         gives_up = (
-            sms.num_failures >= MOST_FAILURES
+            sms.num_failures >= self._most_failures
             or now - sms.send_initially_queued_at > self._retries.policy.most_seconds
         )
         writes, noted = Writes(self._valkey.layout), SENDING.decided("pending", sms.uid, sms.num_changes)

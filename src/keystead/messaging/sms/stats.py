@@ -56,6 +56,7 @@ EVENTS = DailyFamily(
         "found + unknown = attempted",
         "updated + duplicate + out_of_order + removed = found",
         "received_via_webhook + received_via_polling = attempted",
+        "pending + succeeded + failed = attempted",
     ),
     purpose="news of texts, and what became of it", writers=_COUNTED, readers=_SHOWN,
 )
