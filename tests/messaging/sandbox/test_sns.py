@@ -1,16 +1,20 @@
 """Notifications of email: only to those who confirmed, signed with a certificate that can be fetched."""
 
+import asyncio
 import json
 
 import aiohttp
+import msgspec
 import pytest
 
-from keystead.messaging.sandbox.keys import DUE, KEY_PAIR
-from keystead.messaging.sandbox.models import Message, Step
+from keystead.clock import SystemClock
+from keystead.messaging.sandbox.keys import DUE, KEY_PAIR, SUBSCRIPTIONS
+from keystead.messaging.sandbox.models import Message, Step, Subscription
+from keystead.messaging.sandbox.sandbox import Sandbox
 from keystead.messaging.sandbox.sns import TOPIC_ARN, Sns, event
 from keystead.messaging.signatures import is_signed_by_sns, sns_key
 
-from .conftest import Asking, until
+from .conftest import ACCOUNT, Asking, until
 
 
 async def nothing_due(valkey):
@@ -132,3 +136,59 @@ def test_with_a_configuration_set_it_is_an_event():
     told = event(mail("Delivery", **{"ses:configuration-set": "mine"}), 1)
     assert told["eventType"] == "Delivery" and "notificationType" not in told
     assert told["mail"]["tags"] == {"ses:configuration-set": ["mine"]}
+
+
+async def test_an_endpoint_that_is_known_from_the_start_is_asked_again_when_it_was_forgotten(valkey, listener):
+    sandbox = Sandbox(valkey, SystemClock(), url="http://127.0.0.1:1", account=ACCOUNT, key_bits=1024,
+                      events_url=listener.url + "/events")
+    stop = asyncio.Event()
+
+    async def asked_to_confirm():
+        return any(headers["x-amz-sns-message-type"] == "SubscriptionConfirmation" for _, headers, _ in listener.got)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(sandbox.work(stop))
+        await until(asked_to_confirm)
+        listener.got.clear()
+        await valkey.flushall()
+        await until(asked_to_confirm)
+        stop.set()
+
+
+async def test_one_subscriber_out_of_reach_does_not_make_the_others_hear_twice(served, listener, valkey):
+    await confirmed(served, listener, valkey)
+    await SUBSCRIPTIONS.at().set(valkey, "http://127.0.0.1:9/gone", Subscription("t", "arn:gone", confirmed=True))
+
+    async def known():
+        return len(await served._sns.subscribers()) == 2
+
+    await until(known)
+    await Asking(served).mail()
+
+    async def waits_for_one():
+        due = await DUE.due.range(valkey)
+        return [delivery.to for delivery, _ in due] == ["http://127.0.0.1:9/gone"]
+
+    await until(waits_for_one)
+
+    async def tried_again():
+        return (await served.outbox.counts()).get("email:webhooks_failed", 0) >= 1
+
+    await until(tried_again)
+    assert len(listener.got) == 1
+
+
+async def test_who_was_out_of_reach_for_an_hour_is_forgotten(sandbox, valkey, clock):
+    await SUBSCRIPTIONS.at().set(valkey, "http://127.0.0.1:9/gone", Subscription("t", "arn:gone", confirmed=True))
+    await Asking(sandbox).mail()
+    ((delivery, _),) = await DUE.due.range(valkey)
+    message = (await sandbox.outbox.messages("email", "ada@example.com"))[0]
+    delivery = msgspec.structs.replace(delivery, to="http://127.0.0.1:9/gone")
+    clock.at += 60
+    assert await sandbox._caller.call(delivery, message) == "failed"
+    assert await DUE.due_at(valkey, delivery) > clock.at
+    clock.at += 3600
+    assert await sandbox._caller.call(delivery, message) == "failed"
+    assert await DUE.due_at(valkey, delivery) is None
+    assert await sandbox._sns.subscribers() == {}
+    await sandbox.aclose()

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from keystead.messaging.sandbox.outbox import Outbox, Recipient
     from keystead.messaging.sandbox.sandbox import Sandbox
     from keystead.messaging.sandbox.serving import serving
+    from keystead.messaging.sandbox.sns import CERTIFICATE_PATH, TOPIC_ARN
     from keystead.messaging.sandbox.twilio import Account
 else:
     __getattr__ = opened_when_used(__name__)
 
 __all__ = [
     "Account",
+    "CERTIFICATE_PATH",
     "CHANNELS",
     "Channel",
     "FaultBoard",
@@ -27,6 +29,7 @@ __all__ = [
     "Outbox",
     "Recipient",
     "Sandbox",
+    "TOPIC_ARN",
     "serving",
     "text_us",
 ]

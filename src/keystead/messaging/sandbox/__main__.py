@@ -24,7 +24,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--account-sid", default=SmsSettings().account_sid, help="Twilio account")
     parser.add_argument("--auth-token", default=SmsSettings().auth_token, help="Twilio auth token")
     parser.add_argument("--inbound-url", default="", help="where incoming texts are told")
-    parser.add_argument("--sns-endpoint", default="", help="where it is told what becomes of email")
+    parser.add_argument("--events-url", default="", help="where it is told what becomes of email")
     parser.add_argument("--keep-messages", type=int, default=10_000, help="messages that are kept at most")
     parser.add_argument("--key-bits", type=int, default=2048, help="length of the signing key; 1024 signs faster")
     return parser.parse_args(given)
@@ -37,11 +37,10 @@ async def serve(options: argparse.Namespace) -> None:
     try:
         sandbox = Sandbox(
             valkey, SystemClock(), url=url_of(made), account=Account(options.account_sid, options.auth_token),
-            inbound_url=options.inbound_url, keep_messages=options.keep_messages, key_bits=options.key_bits,
+            inbound_url=options.inbound_url, events_url=options.events_url, keep_messages=options.keep_messages,
+            key_bits=options.key_bits,
         )
         await sandbox.faults.refresh()
-        if options.sns_endpoint:
-            await sandbox.subscribe(options.sns_endpoint)
         stop = asyncio.Event()
         for each in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(each, stop.set)

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from urllib.parse import urlencode
 
 import aiohttp
+import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
@@ -116,9 +117,12 @@ class Caller:
         channel: Channel = "sms" if delivery.kind in ("status", "inbound") else "email"
         now = self._clock.now()
         if outcome == "failed" and now - delivery.due_at < GIVE_UP_SECONDS:
-            await DUE.schedule(self._valkey, delivery, now + min(max(now - delivery.due_at, 1.0), 60.0))
+            await DUE.schedule(self._valkey, delivery, now + min(max((now - delivery.due_at) / 2, 1.0), 60.0))
         else:
             await DUE.cancel(self._valkey, delivery)
+            gone = delivery.of if delivery.kind == "confirm" else delivery.to
+            if outcome == "failed" and gone:
+                await self._sns.forget(gone)
         await self._ledger.count(channel, f"webhooks_{outcome}")
         return outcome
 
@@ -127,20 +131,32 @@ class Caller:
             known = (await self._sns.subscribers()).get(delivery.of)
             if known is None or known.confirmed:
                 return "dropped"
-            return await self._post(delivery.of, *await self._sns.confirmation(known))
+            outcome = await self._post(delivery.of, *await self._sns.confirmation(known))
+            return "failed" if outcome == "refused" else outcome
         if message is None or delivery.step >= len(message.steps):
             return "dropped"
         if delivery.kind == "status":
             return await self._post_form(message.callback, status_fields(message, message.steps[delivery.step]))
         if delivery.kind == "inbound":
             return await self._inbound(message)
+        return await self._notify(delivery, message)
+
+    async def _notify(self, delivery: Delivery, message: Message) -> Outcome:
+        """Tell all subscribers; one that is not reached is told by itself later, and the others not again."""
+        known = await self._sns.subscribers()
+        wanted = {endpoint: each for endpoint, each in known.items()
+                  if each.confirmed and delivery.to in ("", endpoint)}
         outcomes: list[Outcome] = []
-        subscribers = await self._sns.subscribers()
-        for endpoint, known in subscribers.items():
-            if known.confirmed:
-                outcomes.append(await self._post(endpoint, *await self._sns.notification(message, delivery, known.arn)))
-        return max(outcomes, key=("dropped", "called", "refused", "failed").index,
-                   default="failed" if subscribers else "dropped")
+        for endpoint, each in wanted.items():
+            outcome = await self._post(endpoint, *await self._sns.notification(message, delivery, each.arn))
+            if outcome == "failed" and not delivery.to and len(wanted) > 1:
+                alone = msgspec.structs.replace(delivery, to=endpoint)
+                await DUE.schedule(self._valkey, alone, self._clock.now() + 1.0)
+                outcome = "called"
+            outcomes.append(outcome)
+        if not wanted:
+            return "failed" if known and not delivery.to else "dropped"
+        return max(outcomes, key=("called", "refused", "failed").index)
 
     async def _inbound(self, message: Message) -> Outcome:
         """Somebody wrote to us. Words of the network are obeyed by the network too, as the real one does."""

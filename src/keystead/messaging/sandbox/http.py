@@ -91,20 +91,23 @@ class SandboxApp:
         if answer is None:
             await _cut(send)
             return
-        headers = dict(answer.headers)
-        packed = answer.body
-        if len(packed) >= _GZIP_FROM_BYTES and b"gzip" in dict(scope["headers"]).get(b"accept-encoding", b""):
-            packed = gzip.compress(packed, 1)
-            headers["content-encoding"] = "gzip"
-        headers["content-length"] = str(len(packed))
-        raw = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": raw})
-        await send({"type": "http.response.body", "body": packed})
+        if len(answer.body) >= _GZIP_FROM_BYTES and b"gzip" in dict(scope["headers"]).get(b"accept-encoding", b""):
+            packed = {**answer.headers, "content-encoding": "gzip"}
+            answer = Answer(answer.status, gzip.compress(answer.body, 1), packed)
+        await answered(send, answer)
 
     def _asked(self, scope: Scope, body: bytes) -> Asked:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         return Asked(scope["method"], scope["path"].removeprefix(self._prefix), scope["query_string"].decode("latin-1"),
                      headers, body)
+
+
+async def answered(send: Send, answer: Answer) -> None:
+    """Send an answer as it is."""
+    headers = {**answer.headers, "content-length": str(len(answer.body))}
+    raw = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
 async def _body(receive: Receive) -> bytes | None:

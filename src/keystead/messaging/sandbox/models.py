@@ -53,13 +53,17 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call of a webhook. ``copy`` tells a duplicate from the first one; ``due_at`` is when it was to happen."""
+    """One call of a webhook. ``copy`` tells a duplicate from the first one; ``due_at`` is when it was to happen.
+
+    ``to``: only this subscriber, who could not be reached when the others were told.
+    """
 
     kind: Literal["status", "event", "inbound", "confirm"]
     of: str
     due_at: float
     step: int = 0
     copy: int = 0
+    to: str = ""
 
 
 class Subscription(msgspec.Struct, frozen=True):

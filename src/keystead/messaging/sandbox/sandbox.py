@@ -40,17 +40,19 @@ class Sandbox:
     """Providers that deliver to nobody. ``url`` is where the server that serves it is reached, without the prefix.
 
     ``app`` answers HTTP; ``work`` calls webhooks and must run beside it. All that was accepted lies in the server
-    before it is answered, so either may be killed at any time.
+    before it is answered, so either may be killed at any time. ``inbound_url`` is told of texts that people send,
+    ``events_url`` of what becomes of email, once it has confirmed that it wants to know.
     """
 
     def __init__(
         self, valkey: Valkey, clock: Clock, *, url: str, account: Account, inbound_url: str = "",
-        keep_messages: int = 10_000, key_bits: int = 2048,
+        events_url: str = "", keep_messages: int = 10_000, key_bits: int = 2048,
     ) -> None:
         self._clock = clock
         self._valkey = valkey
         self._account = account
         self._inbound_url = inbound_url
+        self._events_url = events_url
         self.base_url = url.rstrip("/") + PREFIX
         self.ledger = Ledger(valkey, clock, keep_messages=keep_messages)
         self.faults = FaultBoard(valkey)
@@ -193,6 +195,8 @@ class Sandbox:
         while not stop.is_set():
             try:
                 await self.faults.refresh()
+                if self._events_url and self._events_url not in await self._sns.subscribers():
+                    await self.subscribe(self._events_url)
                 if self._clock.now() - dropped_at >= DROP_SECONDS:
                     dropped_at = self._clock.now()
                     await self.ledger.drop_old()

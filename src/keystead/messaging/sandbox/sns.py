@@ -60,6 +60,11 @@ class Sns:
             await pipeline.execute()
         self._known = None
 
+    async def forget(self, endpoint: str) -> None:
+        """An endpoint that was not reached for so long is told nothing more."""
+        await SUBSCRIPTIONS.at().remove(self._valkey, endpoint)
+        self._known = None
+
     async def subscribers(self) -> dict[str, Subscription]:
         """By endpoint, also those who have not confirmed. Changes made by another process are seen within a second."""
         now = asyncio.get_running_loop().time()
