@@ -16,6 +16,8 @@ from keystead.messaging.touches.keys import BY_USER, DAY_COUNT, PENDING, REMAINI
 from keystead.messaging.touches.messages import Messages, SmsMessage
 from keystead.messaging.touches.stats import DROPS, SEND_RUN
 from keystead.messaging.touches.tables import TOUCH_POINTS
+from keystead.messaging.touches.touches import Touches
+from keystead.patterns import Once
 from keystead.settings import MessagingSettings
 
 from .room import HELLO, NOON, Room, on_sqlite
@@ -272,6 +274,28 @@ async def test_a_channel_with_too_much_waiting_stops_the_job_and_loses_nothing(r
     await SENDING.waiting().delete(room.valkey)
     assert (await run(room)).stop_reason is StopReason.LIST_EXHAUSTED
     assert len(await room.texts("high")) == 2
+
+
+async def test_a_blocked_provider_holds_back_the_whole_chain_and_loses_nothing(room: Room):
+    """Few texts wait, then few touches, then whoever sends is refused; unblocked, all of it arrives."""
+    room.touches = Touches(room.valkey, room.clock, room.settings, most_queued=1000)
+    room.dispatcher = Dispatcher(room.valkey, room.clock, room.planner, room.outlets, most_waiting=300)
+    await room.point()
+    subs = await room.people(1500)
+    accepted = []
+    for turn in range(2):
+        answers = await room.touches.queue_many([room.touch(sub) for sub in subs[750 * turn:750 * turn + 750]])
+        accepted += [answer is Once.DONE for answer in answers]
+        await run(room)
+    refused = accepted.count(False)
+    assert refused > 0 and 300 < len(await room.texts()) <= 300 + 400
+    arrived = 0
+    while texts := await room.texts():
+        arrived += len(texts)
+        await SENDING.waiting().delete(room.valkey)
+        await run(room)
+    assert arrived == accepted.count(True) == 1500 - refused and not await room.touches.waiting()
+    assert (await room.counted())["reachable"] == arrived
 
 
 async def test_a_database_that_is_away_costs_no_touch(room: Room):

@@ -10,3 +10,8 @@ def test_families_and_runs_are_the_documented_ones():
         "touch_log:log_job",
         "touch_stale:detection_job",
     })
+
+
+def test_what_people_are_spared_is_counted_by_why():
+    family = stats.DROPS
+    assert set(family.events) == {"daily_cap", "quiet_hours", "same_content", "erased"} and not family.plain

@@ -33,8 +33,11 @@ _PENDING: Final = tuple(f"touches/{verb}.lua" for verb in ("success", "failed", 
 
 # -- waiting to be sent ------------------------------------------------------------------------------------------------
 
+# Four hundred are held at once, so most of those that a process died with did nothing to deserve it.
+TRIES: Final = 10
+
 TO_SEND: WorkList[Touch] = WorkList(
-    TOUCHES, "touch:to_send", Touch, purgatory="touch:send_purgatory", personal=Personal(field="user_sub"),
+    TOUCHES, "touch:to_send", Touch, purgatory="touch:send_purgatory", personal=Personal(field="user_sub"), tries=TRIES,
     purpose="touches that wait to be made into messages", writers=_DOOR, readers=_DISPATCHER,
 )
 SEND_LOCK = SmartLock(
@@ -67,7 +70,7 @@ STALE_LOCK = SmartLock(
 # -- on the way to SQL -------------------------------------------------------------------------------------------------
 
 TO_LOG: WorkList[LogEntry] = WorkList(
-    TOUCHES, "touch:to_log", LogEntry, purgatory="touch:log_purgatory", personal=True, tries=5, most_dead=10_000,
+    TOUCHES, "touch:to_log", LogEntry, purgatory="touch:log_purgatory", personal=True, tries=TRIES, most_dead=10_000,
     purpose="rows of touches that wait to be written to the database", writers=(*_DISPATCHER, *_HANDLERS),
     readers=_LOG,
 )

@@ -43,13 +43,12 @@ class Written:
 
     counts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, kind: str, wanted: int, done: int, statement_rows: int | None = None) -> None:
-        """``kind``: inserts or updates. ``statement_rows``: how many one statement held, if one was made."""
+    def add(self, kind: str, wanted: int, done: int) -> None:
+        """What one statement was to do and did. ``kind``: inserts or updates."""
         self.counts[kind] += wanted
         self.counts[f"accepted_{kind}"] += done
         self.counts[f"failed_{kind}"] += wanted - done
-        if statement_rows:
-            self.counts[f"{'full' if statement_rows == STEP else 'partial'}_batch_{kind}"] += 1
+        self.counts[f"{'full' if wanted == STEP else 'partial'}_batch_{kind}"] += 1
 
 
 class TouchLog:
@@ -96,7 +95,7 @@ class TouchLog:
             rows = [row for row in rows
                     if versions.get((row["user_id"], row["touch_point_id"], row["channel"])) == row["version"] - 1]
             done = len((await sql.execute(statement, rows)).all()) if rows else 0
-            written.add("updates", len(some), done, len(some))
+            written.add("updates", len(some), done)
 
     async def _insert(
         self, sql: AsyncConnection, table: Table, entries: Sequence[T], row_of: Callable[[T], dict[str, Any] | None],
@@ -105,7 +104,7 @@ class TouchLog:
         for some in _steps(entries):
             rows = [row for one in some if (row := row_of(one)) is not None]
             done = await self._database.insert_many(sql, table, rows, ignore_conflicts=True) if rows else 0
-            written.add("inserts", len(some), done, len(some))
+            written.add("inserts", len(some), done)
 
     async def _confirm(self, entries: list[TokenFields], written: Written) -> None:
         times: dict[str, float] = {}
@@ -113,7 +112,7 @@ class TouchLog:
             times[one.token] = max(times.get(one.token, 0.0), one.last_confirmed_at)
         for some in _steps(sorted(times)):
             done = await self._tokens.confirm_many({token: times[token] for token in some})
-            written.add("updates", len(some), done, len(some))
+            written.add("updates", len(some), done)
 
 
 class LogJob(BatchJob[LogEntry]):
