@@ -127,7 +127,8 @@ async def test_a_courier_that_was_taken_for_dead_writes_nothing_of_what_it_carri
     await fill(server, Letter("a"))
     slow, quick = Postman(server, seconds=2.0), Postman(server)
     stop = asyncio.Event()
-    working = asyncio.create_task(courier(server, CLOCK, slow).work(stop))
+    # With room for one request it takes nothing more meanwhile, not even its own message.
+    working = asyncio.create_task(courier(server, CLOCK, slow, concurrent_requests=1).work(stop))
     async with asyncio.timeout(30):
         while not slow.calls:
             await asyncio.sleep(0.01)

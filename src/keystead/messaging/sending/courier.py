@@ -155,11 +155,10 @@ class Courier(Generic[T]):
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(self._watch(stop, shift.run.started_at + BUDGET_SECONDS))
-            exhausted = await shift.work(stop, until_empty=True)
+            reason = await shift.work(stop, until_empty=True)
             watch.cancel()
-        reason = StopReason.LIST_EXHAUSTED if exhausted else (
-            StopReason.SIGNAL if self._stopping() else StopReason.TIME_EXHAUSTED)
-        return await self._ended(shift.run, reason)
+        stopped = StopReason.SIGNAL if self._stopping() else StopReason.TIME_EXHAUSTED
+        return await self._ended(shift.run, reason or stopped)
 
     async def _watch(self, stop: asyncio.Event, ends_at: float) -> None:
         await graceful_sleep(ends_at - self._clock.now(), stopping=self._stopping, clock=self._clock)

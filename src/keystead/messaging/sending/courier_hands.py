@@ -60,6 +60,8 @@ class Hands(Generic[T]):
         """Up to ``most`` messages, each lane by its weight; what one lane lacks the others give. One round trip."""
         if self._look_at and self._look_at[0] <= time.monotonic() and (left := await self._left_behind(most)):
             return Grip(left)
+        if not self._name and await self._channel.paused_key.at().is_raised(self._valkey):
+            return Grip([], closed=True)
         try:
             async with self._valkey.pipeline(transaction=False) as pipeline:
                 asked = [self._ask(pipeline, order, share) for order, share in self._shares(most)]

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -13,13 +13,14 @@ from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
 from keystead.jobs import BatchRun, StopReason
-from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict, health_of
+from keystead.messaging.sending.carrier import Carried, Carrier, Verdict, health_of
 from keystead.messaging.sending.channel import Channel
 from keystead.messaging.sending.courier_gate import Gate, Ticket
 from keystead.messaging.sending.courier_hands import PAUSE_SECONDS, Hands
+from keystead.messaging.sending.courier_settling import LAST_SECONDS, Settlement, Settling
 from keystead.messaging.sending.models import Outgoing, TraceEntry
 from keystead.messaging.sending.trace import trace_all
-from keystead.patterns import BreakerState, Item, Writes
+from keystead.patterns import Item, Writes
 from keystead.telemetry import counts, logger
 
 T = TypeVar("T", bound=Outgoing)
@@ -27,8 +28,6 @@ T = TypeVar("T", bound=Outgoing)
 GATHER_SECONDS: Final = 0.002  # requests end one by one; a few together cost one round trip
 LOOK_SECONDS: Final = 1.0
 SUSPECT_SECONDS: Final = 5.0
-THROTTLED_SECONDS: Final = 1.0  # where a provider asks for a pause and does not say how long
-LAST_SECONDS: Final = 30.0  # how long a server that is away is waited for, at the end, to note what was sent
 
 counts.describe("messages_carried", "messages that a provider was asked to deliver, by channel")
 counts.describe("messages_lost_hold", "messages carried here that another courier had adopted, by channel")
@@ -67,6 +66,7 @@ class Shift(Generic[T]):
         self._backlog: deque[Item[T]] = deque()  # taken, and not past the gate
         self._requests: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
+        self._settling = Settling(valkey, channel, hands, gate, lambda: self._stop.is_set())
         self._suspects_at = 0.0  # when to make way for a message on its last try
         self._alone = False
 
@@ -76,15 +76,15 @@ class Shift(Generic[T]):
 
     # -- the loop ---------------------------------------------------------------------------------------------------
 
-    async def work(self, stop: asyncio.Event, *, until_empty: bool = False) -> bool:
-        """Work until ``stop``, or until nothing is left; says whether it ended for want of work."""
+    async def work(self, stop: asyncio.Event, *, until_empty: bool = False) -> StopReason | None:
+        """Work until ``stop`` (then None), or with ``until_empty`` until nothing is left or nothing may be done."""
         self._stop = stop
+        reason: StopReason | None = None
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(self._stir_at_stop())
-            exhausted = False
-            while not stop.is_set() and not exhausted:
+            while not stop.is_set() and reason is None:
                 try:
-                    exhausted = await self._step(group, until_empty) and until_empty
+                    reason = await self._step(group, until_empty)
                 except (Unavailable, ErrorReply) as error:
                     _log.warning("a courier waits for its server", channel=self._channel.name, error=str(error))
                     self.hands.look_for_leftovers()
@@ -95,20 +95,22 @@ class Shift(Generic[T]):
             async with asyncio.timeout(LAST_SECONDS):
                 await self.hands.put_back(tuple(self._backlog), self._gate.owned())
         self._backlog.clear()
-        return exhausted
+        return reason
 
     async def _stir_at_stop(self) -> None:
         await self._stop.wait()
         self.hands.stir.set()
 
-    async def _step(self, group: asyncio.TaskGroup, until_empty: bool) -> bool:
-        """One round; says whether there was nothing to do."""
+    async def _step(self, group: asyncio.TaskGroup, until_empty: bool) -> StopReason | None:
+        """One round; says why there should be no other, if so."""
         free = await self._room()
         if free <= 0:
-            return False
+            return None
         if self._gate.wait_seconds > 0:
+            if until_empty and not self._requests:
+                return StopReason.BACKPRESSURE
             await self._rest(self._gate.wait_seconds)
-            return False
+            return None
         if self._gate.is_shut:
             free = min(free, self._carrier.batch_items)
         wanted = free - len(self._backlog)
@@ -117,13 +119,13 @@ class Shift(Generic[T]):
             closed = await self._take(max(1, wanted))
         if self._backlog:
             await self._admit(group, free)
-            return False
+            return None
         if not self._requests and until_empty:
-            return True
+            return StopReason.BACKPRESSURE if closed else StopReason.LIST_EXHAUSTED
         if not until_empty and not closed and not self._suspects_at:
             self.hands.wait(group, self._arrived)
         await self._rest(LOOK_SECONDS)
-        return False
+        return None
 
     async def _room(self) -> int:
         """How many messages fit, once it is worth a round trip."""
@@ -244,7 +246,7 @@ class Shift(Generic[T]):
         else:
             later = Writes(self._valkey.layout)
             self._channel.retry_later(later, item.value, self._clock.now() + self._wait_seconds)
-            await self._surely(lambda: self.hands.worker.settle(self._valkey, item, later))
+            await self._settling.surely(lambda: self.hands.worker.settle(self._valkey, item, later))
             self.hands.let_go([item])
 
     async def _crashed(self, ticket: Ticket[T], error: Exception, taken_at: float) -> None:
@@ -252,7 +254,7 @@ class Shift(Generic[T]):
         if len(ticket.items) == 1:
             item, said = ticket.items[0], f"{type(error).__name__}: {error}"[:1000]
             now = self._clock.now()
-            await self._surely(lambda: self.hands.worker.fail(self._valkey, item, error=said, now=now))
+            await self._settling.surely(lambda: self.hands.worker.fail(self._valkey, item, error=said, now=now))
             self.hands.let_go([item])
             self.run.failed += 1
             return
@@ -281,23 +283,10 @@ class Shift(Generic[T]):
                 TraceEntry("taken up", taken_at, {"courier": self._name}), TraceEntry(what, now, facts),
             ), kept_seconds=self._trace_seconds)
 
-        async def settle() -> tuple[list[bool], BreakerState | None]:
-            async with self._valkey.pipeline(transaction=False) as pipeline:
-                settled = [self.hands.worker.settle(pipeline, item, result.writes) for item, result in carried]
-                noted = self._gate.note(pipeline, ticket, health)
-                if health is Health.THROTTLED:
-                    pause = max(result.retry_after_seconds for _, result in carried)
-                    self._channel.pause_for(pipeline, pause or THROTTLED_SECONDS)
-                await pipeline.execute()
-            return [await each for each in settled], None if noted is None else await noted
-
-        done = await self._surely(settle)
+        settlement = Settlement(ticket, carried, health)
+        await self._settling.tell(settlement)
         self.hands.let_go([item for item, _ in carried])
-        if done is None:
-            return
-        ours, state = done
-        self._gate.noted(state)
-        for (_, result), is_ours in zip(carried, ours, strict=True):
+        for (_, result), is_ours in zip(carried, settlement.ours, strict=False):
             if is_ours:
                 self._count(result)
             else:
@@ -305,8 +294,8 @@ class Shift(Generic[T]):
 
     def _count(self, result: Carried) -> None:
         self.run.settled += 1
-        for field, amount in result.counts.items():
-            self.run.counts[field] = self.run.counts.get(field, 0) + amount
+        for name, amount in result.counts.items():
+            self.run.counts[name] = self.run.counts.get(name, 0) + amount
 
     async def _let_wait(self, items: Sequence[Item[T]], *, forget: bool = True) -> None:
         """Back into the backlog, not asked for."""
@@ -314,30 +303,3 @@ class Shift(Generic[T]):
             with contextlib.suppress(Unavailable, ErrorReply):  # they stay known as ours
                 await self._gate.forget([item.value.uid for item in items])
         self._backlog.extendleft(reversed(items))
-
-    async def _surely(self, ask: "Callable[[], Awaitable[R]]") -> "R | None":
-        """Ask until the server answers. Every script asked here finds its message in purgatory or does nothing, so an
-        answer that was lost is asked for again. None when we are to end and the server stays away."""
-        loop = asyncio.get_running_loop()
-        ends_at = None
-        while True:
-            try:
-                return await ask()
-            except (Unavailable, ErrorReply) as error:
-                if isinstance(error, ErrorReply) and not _may_pass(error):
-                    raise
-                _log.warning("a message waits to be settled", channel=self._channel.name, error=str(error))
-            if self._stop.is_set():
-                ends_at = ends_at or loop.time() + LAST_SECONDS
-                if loop.time() >= ends_at:
-                    return None
-            await asyncio.sleep(PAUSE_SECONDS)
-
-
-R = TypeVar("R")
-
-
-def _may_pass(error: ErrorReply) -> bool:
-    """Memory or disk is full, or replicas are missing: nothing of the script was done."""
-    text = str(error)
-    return "when used memory > 'maxmemory'" in text or text.startswith(("MISCONF", "NOREPLICAS"))
