@@ -89,6 +89,14 @@ def test_a_field_that_does_not_decode_is_named_and_not_quoted(name: str, raw: by
     assert "blue" not in caught.value.reason
 
 
+def test_an_empty_field_that_may_be_none_is_none() -> None:
+    """Other programs write None as an empty string; where that is a value of its own it stays one."""
+    codec = RecordCodec(Wide)
+    assert codec.decode_field("maybe", b"") is None and codec.decode_field("maybe_text", b"") == ""
+    with pytest.raises(Undecodable, match="field maybe"):
+        codec.decode_field("maybe", b"x")
+
+
 def test_unknown_fields_cannot_be_written() -> None:
     with pytest.raises(DeclarationError, match="has no field nonsense"):
         RecordCodec(Wide).encode_fields({"nonsense": 1})

@@ -65,6 +65,8 @@ class RecordCodec(Generic[T]):
         try:
             return self._codecs[name].decode(raw)
         except Undecodable as error:
+            if not raw and _is_optional(self._fields[name].type):
+                return None  # so do other programs write it
             raise Undecodable(f"field {name}: {error.reason}", error.offset) from None
 
     def knows(self, name: str) -> bool:

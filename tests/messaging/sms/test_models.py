@@ -67,6 +67,22 @@ def test_the_hash_of_a_pending_text_has_the_documented_fields() -> None:
     assert PENDING.record_key.record.decode(held) == record
 
 
+def test_a_pending_text_of_another_program_is_read() -> None:
+    """None is an empty string there."""
+    job = b'{"name":"runners.sms.default_failure","kwargs":{}}'
+    raw = {
+        b"aud": b"pending", b"uid": b"oseh_sms_x", b"send_initially_queued_at": b"1.5",
+        b"message_resource_created_at": b"2", b"message_resource_last_updated_at": b"3.25",
+        b"message_resource_sid": b"SM1", b"message_resource_status": b"queued", b"message_resource_error_code": b"",
+        b"message_resource_date_updated": b"", b"failure_job_last_called_at": b"", b"num_failures": b"0",
+        b"num_changes": b"0", b"phone_number": b"+14155550100", b"body": b"Hello", b"failure_job": job,
+        b"success_job": job,
+    }
+    record = PENDING.record_key.record.decode(raw)
+    assert (record.message_resource_date_updated, record.failure_job_last_called_at) == (None, None)
+    assert record.nested().message_resource == MessageResource("SM1", Status.QUEUED)
+
+
 def test_callbacks_are_told_what_is_documented() -> None:
     sms = outgoing()
     record = PendingRecord.of(sms, MessageResource("SM1", Status.SENDING, None, 9.0), 10.0)
