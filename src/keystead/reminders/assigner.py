@@ -144,7 +144,7 @@ class Assigner(SweepJob):
                 start, end = run.started_at, max(end, run.started_at)
             counted.incr("time_assigned", row.channel, unix_date=pair.day)
             count(f"{row.channel}_queued")
-            times[DueReminder(row.uid, pair.day)] = float(int(start + self._share(row.uid, pair.day) * (end - start)))
+            times[DueReminder(row.uid, pair.day)] = float(int(start + self.share(row.uid, pair.day) * (end - start)))
         if times:
             QUEUED.schedule_many(writes, times)
         counted.store(writes)
@@ -164,7 +164,7 @@ class Assigner(SweepJob):
     async def _dealt_with(self, day: UnixDate, rows: Sequence[DueRow]) -> list[bool]:
         return await SENT.at(day).contains_many(self.valkey, [row.uid for row in rows]) if rows else []
 
-    def _share(self, uid: str, day: UnixDate) -> float:
+    def share(self, uid: str, day: UnixDate) -> float:
         """A number from 0 to 1 that only we could have guessed, the same each time."""
         digest = hashlib.blake2b(f"{uid}:{day}".encode(), key=self._key, digest_size=7).digest()
         return int.from_bytes(digest, "big") / 2**56

@@ -1,7 +1,7 @@
 """The worker's door: what follows from news of people, from changes of rows, and a check of the counts each night."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from keystead.clock import Clock
@@ -12,6 +12,7 @@ from keystead.jobs import Calendar, JobBook, Recurring, Work
 from keystead.members import ERASED_JOB, REACHABILITIES_JOB, REACHABILITY_JOB, TIMEZONE_JOB
 from keystead.messaging.links import Links
 from keystead.messaging.touches import Touches
+from keystead.reminders.again import Again
 from keystead.reminders.assigner import Assigner
 from keystead.reminders.counts import CountsCheck, count_rows
 from keystead.reminders.plans import FactsProvider, OneEvent, Plan, nothing_known
@@ -86,11 +87,14 @@ class ReminderWorkers:
     settings: RemindersSettings
     secret: bytes
     public_url: str
-    plan: Plan = OneEvent()
+    plan: Plan = field(default_factory=OneEvent)
     facts: FactsProvider = nothing_known
 
     def assigner(self, **options: Any) -> Assigner:
         return Assigner(self.valkey, self.database, self.clock, self.settings, self.secret, **options)
+
+    def again(self) -> Again:
+        return Again(self.valkey, self.database, self.clock, self.settings, self.assigner())
 
     def sender(self, **options: Any) -> Sender:
         return Sender(self.valkey, self.database, self.clock, self.touches, self.links, self.public_url,
