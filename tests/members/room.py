@@ -71,10 +71,10 @@ class Room:
         async def zone(user_sub: str, timezone: str) -> None:
             self.told.append((user_sub, timezone))
 
-        self.book.register(REACHABILITY_JOB, reachability)
-        self.book.register(REACHABILITIES_JOB, reachabilities)
-        self.book.register(ERASED_JOB, erased)
-        self.book.register(TIMEZONE_JOB, zone)
+        self.book.listen(REACHABILITY_JOB, reachability)
+        self.book.listen(REACHABILITIES_JOB, reachabilities)
+        self.book.listen(ERASED_JOB, erased)
+        self.book.listen(TIMEZONE_JOB, zone)
 
     async def heard(self) -> list[tuple[str, ...]]:
         """What the rooms above were told since the last time, in order."""

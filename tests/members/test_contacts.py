@@ -16,6 +16,7 @@ from keystead.members.contact_tables import (
     USER_TIMEZONE_LOG,
 )
 from keystead.members.contacts import MOST_ADDRESSES
+from keystead.members.keys import TIMEZONE_SAID
 
 from .room import NOON, Room, on_sqlite
 
@@ -104,6 +105,7 @@ async def test_whoever_is_erased_leaves_no_contact_and_no_log(room: Room) -> Non
     await room.heard()
     await room.contacts.erase(ADA)
     assert await room.heard() == [(ADA, "erased")]
+    assert not await TIMEZONE_SAID.at(ADA).exists(room.valkey)
     async with room.database.reading() as sql:
         left = [await sql.scalar(select(func.count()).select_from(table)) for table in (
             USER_EMAIL_ADDRESSES, USER_PHONE_NUMBERS, USER_PUSH_TOKENS, CONTACT_METHOD_LOG, USER_TIMEZONE_LOG)]

@@ -9,8 +9,9 @@ from keystead.errors import NotFound
 from keystead.ids import UserSub
 from keystead.jobs import Calendar, JobBook, Recurring
 from keystead.members.attribution import Attribution
-from keystead.members.contact_changes import COUNT_CONTACTS_JOB
+from keystead.members.contact_changes import COUNT_CONTACTS_JOB, ERASED_JOB
 from keystead.members.counting import CONVERSIONS_JOB, CREATED_JOB, count_contacts, count_conversions, count_created
+from keystead.members.keys import TIMEZONE_SAID
 from keystead.members.push_tokens import REGISTER_TOKEN_JOB, PushTokens
 from keystead.members.visitor_jobs import ClickJob, LinkJob
 from keystead.telemetry import logger
@@ -39,6 +40,9 @@ def register(
     async def contacts(uid: str, changed_at: float, methods: list[list[Any]], tokens: dict[str, int]) -> None:
         await count_contacts(valkey, uid, changed_at, [(event, how, amount) for event, how, amount in methods], tokens)
 
+    async def erased(user_sub: str) -> None:
+        await TIMEZONE_SAID.at(user_sub).delete(valkey)
+
     async def record_links() -> None:
         await links.run()
 
@@ -48,6 +52,7 @@ def register(
     book.register(CREATED_JOB, created)
     book.register(CONVERSIONS_JOB, conversions)
     book.register(COUNT_CONTACTS_JOB, contacts)
+    book.listen(ERASED_JOB, erased)
     book.register(LINKS_JOB, record_links)
     book.register(CLICKS_JOB, record_clicks)
 
