@@ -21,7 +21,6 @@ TESTED_IN = {
     "messaging/links/keys.py": "messaging/links/test_stats.py",
     "messaging/push/keys.py": "messaging/push/test_stats.py",
     "messaging/sms/keys.py": "messaging/sms/test_stats.py",
-    "messaging/touches/keys.py": "messaging/touches/test_stats.py",
     "messaging/webhooks.py": "messaging/sms/test_stats.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",

@@ -19,7 +19,7 @@ from keystead.messaging.touches.models import (
 )
 
 OLD = b"""{"aud": "send", "uid": "tch_1", "user_sub": "ada", "touch_point_event_slug": "daily_reminder",
-"channel": "sms", "event_parameters": {"name": "A"}, "success_callback": {"name": "x", "kwargs": {"codes": []}}, 
+"channel": "sms", "event_parameters": {"name": "A"}, "success_callback": {"name": "x", "kwargs": {"codes": []}},
 "failure_callback": null, "queued_at": 1700000000.5, "from_the_future": true}"""
 
 

@@ -1,5 +1,7 @@
 """Touch points are stored, changed only over what was read, and known to every process soon."""
 
+import asyncio
+
 import pytest
 
 from keystead.engine import Valkey
@@ -63,6 +65,25 @@ async def test_another_process_sees_a_change_at_once_and_a_lost_word_of_it_after
     assert await elsewhere.named(["hello_there"])
     moving_clock.advance(KEPT_SECONDS)
     assert not await elsewhere.named(["hello_there"])
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_tasks_that_read_while_a_point_changes_disturb_nobody(
+    valkey: Valkey, database: Database, moving_clock: MovableClock
+):
+    points = TouchPoints(valkey, database, moving_clock)
+    made = await points.create("hello_there", SCHEMA, "fixed", text("Hi {name}"))
+    await points.create("other_one", SCHEMA, "fixed", Messages())
+
+    async def ask(slugs: list[str]) -> None:
+        for _ in range(20):
+            assert set(await points.named(slugs)) == set(slugs)
+
+    async def change() -> None:
+        for strategy in ("fixed", "ordered_resettable") * 4:
+            await points.change(made.uid, strategy=strategy)
+
+    await asyncio.gather(ask(["hello_there"]), ask(["hello_there", "other_one"]), ask(["other_one"]), change())
 
 
 async def test_built_in_points_are_added_once_and_never_overwritten(

@@ -62,12 +62,13 @@ class TouchPoints:
         version, now = await POINTS_VERSION.at().get(self._valkey), self._clock.now()
         if version != self._version or now >= self._kept_until:
             self._kept, self._version, self._kept_until = {}, version, now + KEPT_SECONDS
-        missing = sorted(wanted - self._kept.keys())
+        kept = self._kept  # another task may begin a new one while we read
+        missing = sorted(wanted - kept.keys())
         for first in range(0, len(missing), STEP):
             some = missing[first:first + STEP]
             found = {point.event_slug: point for point in await self._read(some)}
-            self._kept.update((slug, found.get(slug)) for slug in some)
-        return {slug: point for slug in wanted if (point := self._kept[slug]) is not None}
+            kept.update((slug, found.get(slug)) for slug in some)
+        return {slug: point for slug in wanted if (point := kept[slug]) is not None}
 
     async def _read(self, slugs: list[str]) -> list[TouchPoint]:
         async with self._database.reading() as sql:
