@@ -33,8 +33,12 @@ def test_a_text_goes_through_every_status_in_time():
 
 
 def test_a_share_of_texts_fails_or_says_something_unknown():
-    assert sms_steps("+15550001", NOW, fate_of(undelivered=1.0), first="accepted")[-1].code == 30003
-    assert "partially_delivered" in statuses(sms_steps("+15550001", NOW, fate_of(unknown=1.0), first="accepted"))
+    failed = sms_steps("+15550001", NOW, fate_of(undelivered=1.0), first="accepted")
+    assert statuses(failed) == ["accepted", "queued", "sending", "undelivered"]
+    assert failed[-1].code == 30003
+    strange = sms_steps("+15550001", NOW, fate_of(unknown=1.0), first="queued")
+    assert statuses(strange) == ["queued", "sending", "partially_delivered", "sent", "delivered"]
+    assert [step.at for step in strange] == sorted(step.at for step in strange)
 
 
 @pytest.mark.parametrize(("to", "faults", "events"), [

@@ -27,12 +27,12 @@ def sms_steps(to: str, now: float, fate: Fate, *, first: str) -> tuple[Step, ...
     code = int("30" + found[1]) if (found := _FAILS.fullmatch(to)) else 0
     if not code and fate.meets("undelivered"):
         code = UNREACHABLE_CODE
-    if code in _REFUSED_LATE:
-        return (*on_its_way, Step("failed", now + wait, code))
-    on_its_way.append(Step("sent", now + 0.6 * wait))
     if fate.meets("unknown"):
-        on_its_way.append(Step("partially_delivered", now + 0.8 * wait))
-    return (*on_its_way, Step("undelivered", now + wait, code) if code else Step("delivered", now + wait))
+        on_its_way.append(Step("partially_delivered", now + 0.5 * wait))
+    if code:
+        # Not sent first: who takes sent for good news would never hear the bad.
+        return (*on_its_way, Step("failed" if code in _REFUSED_LATE else "undelivered", now + wait, code))
+    return (*on_its_way, Step("sent", now + 0.6 * wait), Step("delivered", now + wait))
 
 
 def email_steps(to: str, now: float, fate: Fate) -> tuple[Step, ...]:
