@@ -37,7 +37,7 @@ from keystead.messaging.sending.keys import JOBS_OUTBOX
 from keystead.patterns import DailyFamily
 from keystead.settings import EmailSettings, MessagingSettings
 from keystead.store import Database, SqlOutbox
-from keystead.testing.clock import MovableClock
+from keystead.testing.clock import _SHORTEN, MovableClock
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=ZoneInfo("America/Los_Angeles")).timestamp()
 OK, BAD = JobRef("test.ok", {"mine": 1, "codes": []}), JobRef("test.bad", {"mine": 2})
@@ -76,10 +76,10 @@ class Provider:
 
 class Room:
     def __init__(
-        self, valkey: Valkey, database: Database, *, gateway: EmailGateway | None = None, now: float = NOON,
+        self, valkey: Valkey, database: Database, *, gateway: EmailGateway | None = None, clock: Any = None,
         public_url: str = "https://app.example.com", **messaging: Any,
     ) -> None:
-        self.valkey, self.database, self.clock = valkey, database, MovableClock(now=now)
+        self.valkey, self.database, self.clock = valkey, database, clock or MovableClock(now=NOON)
         self.provider = Provider()
         self.messaging = MessagingSettings(**messaging)
         self.suppression = Suppression(database, SqlOutbox(database, valkey, JobBook()), self.clock)
@@ -168,6 +168,12 @@ class Room:
     def later(self, seconds: float) -> None:
         """Time passes for the program; expiries on the server do not move."""
         self.clock.advance(seconds)
+
+    async def let_pass(self, seconds: float) -> None:
+        """Time passes for the program and for every expiry on the server."""
+        self.clock.advance(seconds)
+        for node in await self.valkey.nodes():
+            await node.call(("EVAL", _SHORTEN, 0, round(seconds * 1000)))
 
     # -- looking ----------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -11,7 +12,7 @@ from keystead.messaging.email.keys import EARLY, NEWS, RECEIPT_PENDING, SENDING
 from keystead.messaging.email.models import Bounce, BounceReason, Complaint, Delivery, EmailEvent
 from keystead.messaging.email.stats import EVENTS
 from keystead.messaging.sending import traced
-from tests.patterns.crash import Died, Mortal, crash_points
+from tests.messaging.sending.mortal import Died, lives
 
 from .room import ADA, Room, on_sqlite
 
@@ -177,7 +178,7 @@ async def test_news_of_an_email_under_way_are_laid_aside_and_none_of_them_is_los
 
 async def crash_through(room: Room, news: Any, known: bool) -> None:
     """Die between any two commands of a run, then let another one finish: one callback, one count."""
-    async for mortal in crash_points(room.valkey):
+    async for mortal in lives(room.valkey):
         for node in await room.valkey.nodes():
             await node.call(("FLUSHALL",))
         await room.suppression.lift_email(ADA)
@@ -187,8 +188,7 @@ async def crash_through(room: Room, news: Any, known: bool) -> None:
             await sent(room)
         message_id = "m-0" if known else "nobody"
         await NEWS.push(room.valkey, EmailEvent(message_id, news, room.clock.now() - 10, "", "sns-1"))
-        dying = room.workers.reconciliation(hostname="dying")
-        dying.valkey = _Dying(room.valkey, mortal)
+        dying: Any = replace(room.workers, valkey=mortal).reconciliation(hostname="dying")  # type: ignore[arg-type]
         with contextlib.suppress(Died, BaseExceptionGroup):
             await dying._run()
         await room.reconcile()
@@ -201,22 +201,6 @@ async def crash_through(room: Room, news: Any, known: bool) -> None:
         assert await room.pending() == {}
         if not mortal.dead:
             return
-
-
-class _Dying:
-    """A connection that dies as a ``Mortal`` does, pipelines included."""
-
-    def __init__(self, valkey: Any, mortal: Mortal) -> None:
-        self._valkey, self._mortal = valkey, mortal
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mortal if name in ("run", "run_block", "run_script", "layout") else self._valkey, name)
-
-    def pipeline(self, **options: Any) -> Any:
-        pipeline = self._valkey.pipeline(**options)
-        execute = pipeline.execute
-        pipeline.execute = lambda *given, **more: self._mortal._mortally(lambda: execute(*given, **more))
-        return pipeline
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -125,6 +125,13 @@ async def test_events_of_a_configuration_set_are_understood_too(door: Door) -> N
     assert (await NEWS.queue.range(door.room.valkey))[0].uid == "em_8"
 
 
+async def test_events_that_nobody_needs_are_counted_and_not_asked_for_again(door: Door) -> None:
+    told = {"eventType": "DeliveryDelay", "mail": {"messageId": "m-8"}, "deliveryDelay": {}}
+    assert await door.tell(notification(door.room.clock, told)) == 202
+    assert await door.counted() == {"received": 1, "verified": 1, "unprocessable": 1}
+    assert await NEWS.length(door.room.valkey) == 0
+
+
 async def test_subscriptions_are_confirmed_at_sns_only_and_not_counted(door: Door) -> None:
     given: dict[str, Any] = {"Type": "SubscriptionConfirmation", "Token": "t", "Subject": None}
     right = "https://sns.us-west-2.amazonaws.com/?Action=ConfirmSubscription"

@@ -1,15 +1,15 @@
 """Email without news is given up after a day, and no crash loses its failure job."""
 
 import contextlib
+from dataclasses import replace
 
 import pytest
 
 from keystead.messaging.email.keys import RECEIPT_PENDING
 from keystead.messaging.email.stats import STALE_RUN
-from tests.patterns.crash import Died, crash_points
+from tests.messaging.sending.mortal import Died, lives
 
 from .room import Room, on_sqlite
-from .test_receipts import _Dying
 
 pytestmark = on_sqlite
 
@@ -54,7 +54,7 @@ async def test_a_broken_record_does_not_hide_the_others(room: Room) -> None:
 
 @pytest.mark.parametrize("count", [3])
 async def test_a_sweep_that_dies_at_any_point_loses_no_callback(room: Room, count: int) -> None:
-    async for mortal in crash_points(room.valkey):
+    async for mortal in lives(room.valkey):
         for node in await room.valkey.nodes():
             await node.call(("FLUSHALL",))
         room.provider.sent.clear()
@@ -62,8 +62,7 @@ async def test_a_sweep_that_dies_at_any_point_loses_no_callback(room: Room, coun
             await room.queue()
         await room.send()
         room.later(DAY + 1)
-        dying = room.workers.stale(hostname="dying")
-        dying.valkey = _Dying(room.valkey, mortal)  # type: ignore[assignment]
+        dying = replace(room.workers, valkey=mortal).stale(hostname="dying")  # type: ignore[arg-type]
         with contextlib.suppress(Died):
             await dying._swept(lambda: False)
         await room.sweep()

@@ -1,6 +1,7 @@
 """News of email: what a notification of SNS tells, and how it gets to whoever waits for it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -13,6 +14,10 @@ from keystead.messaging.email.sns import MESSAGE_ID, Believed
 from keystead.messaging.email.stats import WEBHOOKS
 from keystead.patterns import Once, Writes, once
 
+NOT_NEEDED: Final = frozenset((
+    "Click", "DeliveryDelay", "Open", "Reject", "Rendering Failure", "Send", "Subscription",
+))
+
 
 class News:
     """Takes notifications in for one lane: what is counted and what is queued are one step."""
@@ -21,7 +26,10 @@ class News:
         self._valkey, self._clock = valkey, clock
 
     async def take(self, told: "Told", message: Believed) -> bool:
-        """Queue it; False if the same notification was taken within a day, which changes nothing."""
+        """Queue it; False if the same notification was taken within a day, or is not needed: nothing changes then."""
+        if told.news is None:
+            await self.puzzle()
+            return False
         now = self._clock.now()
         writes = Writes(self._valkey.layout)
         tally = WEBHOOKS.tally(now).incr("received", at=now).incr("verified", at=now).incr("accepted", at=now)
@@ -36,7 +44,7 @@ class News:
         await WEBHOOKS.tally(now).incr("received", at=now).incr(counted, at=now).store(self._valkey)
 
     async def puzzle(self) -> None:
-        """Count a call that was believed and not understood."""
+        """Count a call that was believed and cannot be used."""
         now = self._clock.now()
         tally = WEBHOOKS.tally(now).incr("received", at=now).incr("verified", at=now)
         await tally.incr("unprocessable", at=now).store(self._valkey)
@@ -48,10 +56,13 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a notification tells. ``uid`` and ``lane`` are ours, where the provider told them back."""
+    """What a notification tells. ``uid`` and ``lane`` are ours, where the provider told them back.
+
+    ``news`` None: SES publishes more events than we need, and this is one of them.
+    """
 
     message_id: str
-    news: Notification
+    news: Notification | None
     uid: str = ""
     lane: str = ""
 
@@ -98,7 +109,7 @@ def read_notification(message: Believed) -> Told | None:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     news, mail = _news(told), told.mail
-    if news is None or MESSAGE_ID.fullmatch(mail.messageId) is None:
+    if (news is None and told.eventType not in NOT_NEEDED) or MESSAGE_ID.fullmatch(mail.messageId) is None:
         return None
     uid = _first(mail.tags.get(UID_TAG)) or _first([each.value for each in mail.headers if each.name == UID_HEADER])
     return Told(mail.messageId, news, uid, _first(mail.tags.get(LANE_TAG)))

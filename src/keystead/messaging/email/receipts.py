@@ -1,7 +1,7 @@
 """Works off what the provider tells of email: each is found among those that wait, or counted as unknown.
 
-News that come before we noted that an email was sent are not lost: they are looked for again for five seconds, and
-then, where they carry our uid and the email may be on its way, laid aside until that is known.
+News that come before we noted that an email was sent are not lost: they are looked for again for five seconds. Those
+that carry our uid, while the email may be on its way, are laid aside after one second, until it is known.
 """
 
 import asyncio
@@ -45,6 +45,7 @@ from keystead.patterns import PendingEntry, PendingOutcome, SmartLock, WorkList,
 ABANDONED_JOB: Final = "abandoned_email_callback"
 UNREACHABLE_JOB: Final = "email.unreachable"
 GRACE_SECONDS: Final = 5.0
+UNDER_WAY_SECONDS: Final = 1.0  # where our uid says that the email is under way, news can be laid aside sooner
 LOOK_SECONDS: Final = 0.1
 LOOKS: Final = 50
 EARLY_SECONDS: Final = 2.0
@@ -106,7 +107,8 @@ class ReconciliationJob(BatchJob[EmailEvent]):
             waits = looked.is_under_way or not event.uid
             if looked.pending is not None or looked.ended_by is not None or not waits:
                 break
-            if self.clock.now() - event.received_at >= GRACE_SECONDS:
+            grace = UNDER_WAY_SECONDS if looked.is_under_way else GRACE_SECONDS
+            if self.clock.now() - event.received_at >= grace:
                 break
             await asyncio.sleep(LOOK_SECONDS)
             looked = await self._look(event)
