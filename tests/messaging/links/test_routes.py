@@ -18,7 +18,8 @@ from keystead.messaging.links import Style
 from keystead.messaging.links.keys import CODE_WINDOW
 from keystead.messaging.links.pages import Pages
 from keystead.messaging.links.persister import Persister
-from keystead.messaging.links.routes import landing_routes, routes
+from keystead.messaging.links.queues import RUNS, LinkQueues
+from keystead.messaging.links.routes import admin_routes, landing_routes, routes
 from keystead.messaging.links.unsubscribing import Unsubscribing
 
 from .room import Room, on_sqlite
@@ -47,6 +48,7 @@ async def site(room: Room) -> AsyncIterator[Site]:
         entered.append((sub, flow, extra))
 
     app.include_router(routes(room.links, unsubscribing, enter_flow=enter), prefix="/api/1")
+    app.include_router(admin_routes(LinkQueues(room.valkey, room.clock)), prefix="/api/1")
     app.include_router(landing_routes(room.links, unsubscribing, Pages(app_url="https://app.example.com")))
 
     @app.middleware("http")
@@ -183,3 +185,24 @@ async def test_a_link_that_is_no_unsubscribe_link_takes_no_form(site: Site) -> N
     link = await site.room.link()
     assert (await site.http.post(f"/l/{link.code}", data={"email": "bob@example.com"})).status_code == 404
     assert await site.listed.emails(["bob@example.com"]) == set()
+
+
+async def test_operators_see_what_waits_and_how_jobs_ran(site: Site) -> None:
+    link = await site.room.link()
+    await site.room.links.persist(link.code)
+    paths = ["buffered_link_sorted_set_info", "persistable_link_sorted_set_info",
+             "delayed_link_clicks_sorted_set_info", *RUNS]
+    for path in paths:
+        assert (await site.http.get(f"/api/1/admin/touch/{path}")).status_code == 401
+    site.caller = ANN
+    assert (await site.http.get(f"/api/1/admin/touch/{paths[0]}")).status_code == 403
+    site.caller = Caller(CallerKind.OPERATOR)
+    answers = [await site.http.get(f"/api/1/admin/touch/{path}") for path in paths]
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+    bodies = [answer.json() for answer in answers]
+    assert bodies[:3] == [
+        {"length": 1, "oldest_at": link.created_at, "num_overdue": 0},
+        {"length": 1, "oldest_at": link.created_at + 1800, "num_overdue": 0},
+        {"length": 0, "oldest_at": None, "num_overdue": 0},
+    ]
+    assert all(body["in_purgatory"] == 0 for body in bodies[3:])

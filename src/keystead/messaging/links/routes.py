@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
@@ -16,10 +16,12 @@ from keystead.messaging.links.bots import is_bot
 from keystead.messaging.links.links import Links
 from keystead.messaging.links.models import Target, TrackType
 from keystead.messaging.links.pages import HEADERS, Pages
+from keystead.messaging.links.queues import RUNS, LinkQueues, SetInfo
 from keystead.messaging.links.unsubscribing import PAGE, InvalidCode, Unsubscribing
 
 EnterFlow = Callable[[UserSub, str, dict[str, Any]], Awaitable[None]]
 
+SCOPE: Final = "messaging"
 _VISITOR: Final = re.compile(r"v_[A-Za-z0-9_-]{5,30}")
 _MOST_FORM: Final = 4096
 _Code = Annotated[str, Field(min_length=1, max_length=255)]
@@ -59,6 +61,14 @@ class LinkShown(BaseModel):
     page_identifier: str
     page_extra: dict[str, Any]
     click_uid: str = Field(description="to be given back after a log-in")
+
+
+class SetShown(BaseModel):
+    """How much waits."""
+
+    length: int
+    oldest_at: float | None = Field(description="the earliest time: when it was made, or may be stored")
+    num_overdue: int
 
 
 class NotPermitted(Forbidden):
@@ -110,6 +120,41 @@ def routes(links: Links, unsubscribing: Unsubscribing, *, enter_flow: EnterFlow 
     return router
 
 
+def admin_routes(queues: LinkQueues) -> APIRouter:
+    """Under the prefix of the HTTP interface, before those of touches; all of it needs the scope ``messaging``."""
+    router = APIRouter(tags=["links"])
+
+    @router.get("/admin/touch/buffered_link_sorted_set_info")
+    async def buffered(request: Request, response: Response) -> SetShown:
+        """Links that are not in the database yet."""
+        _look(request, response)
+        return _waiting(await queues.buffered())
+
+    @router.get("/admin/touch/persistable_link_sorted_set_info")
+    async def persistable(request: Request, response: Response) -> SetShown:
+        """Links that wait to be stored."""
+        _look(request, response)
+        return _waiting(await queues.persistable())
+
+    @router.get("/admin/touch/delayed_link_clicks_sorted_set_info")
+    async def delayed(request: Request, response: Response) -> SetShown:
+        """Clicks that wait to be stored after their link."""
+        _look(request, response)
+        return _waiting(await queues.delayed_clicks())
+
+    def add_run(name: str) -> None:
+        async def last_run(request: Request, response: Response) -> dict[str, Any]:
+            """The last run of a job."""
+            _look(request, response)
+            return await queues.last_run(name)
+
+        router.add_api_route(f"/admin/touch/{name}", last_run, methods=["GET"], name=name)
+
+    for name in RUNS:
+        add_run(name)
+    return router
+
+
 def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages) -> APIRouter:
     """At the root: the pages behind links. ``/a/`` is meant for short codes in texts; both take any code."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -151,6 +196,15 @@ def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages) -> 
         return _page(pages.unsubscribed())
 
     return router
+
+
+def _waiting(info: SetInfo) -> SetShown:
+    return SetShown(length=info.length, oldest_at=info.oldest_at, num_overdue=info.overdue)
+
+
+def _look(request: Request, response: Response) -> None:
+    _caller(request).require(SCOPE)
+    response.headers["cache-control"] = "no-store"
 
 
 def _page(html: str, status: int = 200) -> HTMLResponse:
