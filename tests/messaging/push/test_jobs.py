@@ -7,6 +7,7 @@ from keystead.jobs import ROOMS_QUEUE, Crew
 from keystead.messaging.push.jobs import CHECK_JOB, COLD_TO_HOT_JOB, SEND_JOB, PushWorkers, crew, recurring
 from keystead.messaging.push.models import FailureInfo, Identifier
 from keystead.messaging.push.push import FAILED, SUCCEEDED
+from keystead.messaging.push.receipts import ColdToHotJob
 from keystead.messaging.push.stats import RECEIPTS, TICKETS
 from keystead.settings import MessagingSettings, PushSettings
 
@@ -46,7 +47,8 @@ async def test_messages_without_jobs_of_their_own_are_retried_and_confirmed(valk
     await room.check_all()
 
 
-async def test_the_crew_brings_a_message_from_the_queue_to_its_callback(server):
+async def test_the_crew_brings_a_message_from_the_queue_to_its_callback(server, monkeypatch):
+    monkeypatch.setattr(ColdToHotJob, "every_seconds", 0.2)
     room = Room(server)
     room.clock = SystemClock()
     workers = PushWorkers(server, room.clock, room.provider, room.tokens, PushSettings(cold_seconds=0),

@@ -35,6 +35,8 @@ async def test_everything_is_delivered_once_and_nothing_is_left(server):
     assert 1 < postman.most_at_once <= 16
     assert await LETTERS.intent("l1").get(server) is None
     assert [entry.what for entry in await traced(server, "l1")] == ["taken up", "asked the provider"]
+    record = await RUNS.at().get(server)
+    assert record is not None and record.delivered == 100 and record.finished_at >= record.started_at
 
 
 async def test_a_waiting_courier_is_woken_by_each_lane(server):
@@ -58,126 +60,124 @@ async def test_a_single_run_ends_when_the_lists_are_empty(server):
     assert record.delivered == 7 and record.stop_reason == "list_exhausted" and record.finished_at >= record.started_at
 
 
-async def test_a_single_run_recovers_what_an_earlier_one_left(server):
-    postman = Postman(server)
-    await fill(server, *letters(2))
-    await LETTERS.work.worker().take(server, 2, now=CLOCK.now())
-    run = await courier(server, CLOCK, postman).run()
+async def test_a_single_run_recovers_what_an_earlier_one_left(valkey):
+    postman = Postman(valkey)
+    await fill(valkey, *letters(2))
+    await LETTERS.work.worker().take(valkey, 2, now=CLOCK.now())
+    run = await courier(valkey, CLOCK, postman).run()
     assert run is not None and run.recovered == 2
-    assert sorted(await delivered(server)) == ["l0", "l1"]
+    assert sorted(await delivered(valkey)) == ["l0", "l1"]
 
 
-async def test_a_slow_answer_holds_up_nobody_else(server):
-    postman = Postman(server)
-    postman.seconds = lambda letter: 20.0 if letter.uid == "slow" else 0.0
-    await fill(server, Letter("slow"), *letters(50))
-    started = time.monotonic()
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=4)) as working:
-        await delivered_all(server, 50)
-        assert time.monotonic() - started < 15
-        postman.seconds = lambda letter: 0.0
+async def test_a_slow_answer_holds_up_nobody_else(valkey):
+    postman = Postman(valkey)
+    postman.seconds = lambda letter: 3600.0 if letter.uid == "slow" else 0.0
+    await fill(valkey, Letter("slow"), *letters(50))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)) as working:
+        await delivered_all(valkey, 50)
+        assert postman.at_once == 1
         for task in working.tasks:
             task.cancel()
         await asyncio.gather(*working.tasks, return_exceptions=True)
         working.tasks = []
-    assert "slow" not in await delivered(server)
+    assert "slow" not in await delivered(valkey)
 
 
-async def test_the_lanes_are_served_by_weight(server):
-    postman = Postman(server)
+async def test_the_lanes_are_served_by_weight(valkey):
+    postman = Postman(valkey)
     for lane in ("low", "normal", "high"):
-        await fill(server, *(Letter(f"{lane} {number}", lane=lane) for number in range(240)))
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=12)):
-        await delivered_all(server, 720)
+        await fill(valkey, *(Letter(f"{lane} {number}", lane=lane) for number in range(240)))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=12)):
+        await delivered_all(valkey, 720)
     first = [uid.split()[0] for uid in postman.calls[:240]]
     assert 140 <= first.count("high") <= 180
     assert 45 <= first.count("normal") <= 75
     assert 10 <= first.count("low") <= 30
 
 
-async def test_the_rate_holds_over_all_couriers(server):
-    postman = Postman(server)
-    await fill(server, *letters(60))
+async def test_the_rate_holds_over_all_couriers(valkey):
+    postman = Postman(valkey)
+    await fill(valkey, *letters(40))
     started = time.monotonic()
-    couriers = [courier(server, CLOCK, postman, concurrent_requests=8, rate_per_second=20) for _ in range(2)]
+    couriers = [courier(valkey, CLOCK, postman, concurrent_requests=8, rate_per_second=20) for _ in range(2)]
     async with Working(*couriers):
-        await delivered_all(server, 60)
-    assert time.monotonic() - started >= 59 / 20 - 0.1
-    assert sorted(postman.calls) == sorted(letter.uid for letter in letters(60))
+        await delivered_all(valkey, 40)
+    assert time.monotonic() - started >= 39 / 20 - 0.1
+    assert sorted(postman.calls) == sorted(letter.uid for letter in letters(40))
 
 
-async def test_two_couriers_share_the_work(server):
-    postmen = [Postman(server, seconds=0.01), Postman(server, seconds=0.01)]
-    await fill(server, *letters(200))
-    async with Working(*(courier(server, CLOCK, postman, concurrent_requests=4) for postman in postmen)):
-        await delivered_all(server, 200)
+async def test_two_couriers_share_the_work(valkey):
+    postmen = [Postman(valkey, seconds=0.01), Postman(valkey, seconds=0.01)]
+    await fill(valkey, *letters(200))
+    async with Working(*(courier(valkey, CLOCK, postman, concurrent_requests=4) for postman in postmen)):
+        await delivered_all(valkey, 200)
     assert all(postman.calls for postman in postmen)
     assert sorted(postmen[0].calls + postmen[1].calls) == sorted(letter.uid for letter in letters(200))
 
 
-async def test_failures_open_the_breaker_and_the_queue_waits(server):
-    postman = Postman(server)
+async def test_failures_open_the_breaker_and_the_queue_waits(valkey):
+    postman = Postman(valkey)
     postman.health = lambda letter: Health.FAILED
-    await fill(server, *letters(200))
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=4)):
-        await delivered_all(server, 20)
+    await fill(valkey, *letters(200))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 20)
         await asyncio.sleep(1.0)
         called = len(postman.calls)
         assert called < 60
-        assert await LETTERS.waiting().length(server) > 100
+        assert await LETTERS.waiting().length(valkey) > 100
     # What was taken and not asked for is back in its place, without an intent.
-    assert await LETTERS.waiting().length(server) == 200 - called
-    assert await LETTERS.intent(f"l{called}").get(server) is None
+    assert await LETTERS.waiting().length(valkey) == 200 - called
+    assert await LETTERS.intent(f"l{called}").get(valkey) is None
 
 
-async def test_a_probe_that_goes_well_opens_the_gate_for_all(server):
-    postman = Postman(server)
+async def test_a_probe_that_goes_well_opens_the_gate_for_all(valkey):
+    postman = Postman(valkey)
     postman.health = lambda letter: Health.FAILED
-    await fill(server, *letters(200))
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=4)):
-        await delivered_all(server, 20)
+    await fill(valkey, *letters(200))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 20)
         postman.health = lambda letter: Health.FINE
-    await LETTERS.breaker.probe.at().delete(server)  # as if it had rested
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=4)):
-        await delivered_all(server, 200)
+    await LETTERS.breaker.probe.at().delete(valkey)  # as if it had rested
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 200)
     assert sorted(postman.calls) == sorted(letter.uid for letter in letters(200))
 
 
-async def test_a_provider_that_asks_for_a_pause_gets_one(server):
-    postman = Postman(server)
+async def test_a_provider_that_asks_for_a_pause_gets_one(valkey):
+    postman = Postman(valkey)
     postman.health = lambda letter: Health.THROTTLED if letter.uid == "l0" else Health.FINE
-    await fill(server, *letters(30))
+    await fill(valkey, *letters(30))
     started = time.monotonic()
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=1)):
-        await delivered_all(server, 30)
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=1)):
+        await delivered_all(valkey, 30)
     assert time.monotonic() - started >= 0.9
-    assert await LETTERS.paused_key.at().is_raised(server) is False
+    assert await LETTERS.paused_key.at().is_raised(valkey) is False
 
 
-async def test_nothing_is_taken_while_the_channel_is_paused(server):
-    postman = Postman(server)
-    await LETTERS.pause(server)
-    async with Working(courier(server, CLOCK, postman)):
-        await fill(server, *letters(3))
+async def test_nothing_is_taken_while_the_channel_is_paused(valkey):
+    postman = Postman(valkey)
+    await LETTERS.pause(valkey)
+    async with Working(courier(valkey, CLOCK, postman)):
+        await fill(valkey, *letters(3))
         await asyncio.sleep(1.5)
         assert postman.calls == []
-        await LETTERS.resume(server)
-        await delivered_all(server, 3)
+        await LETTERS.resume(valkey)
+        await delivered_all(valkey, 3)
 
 
-async def test_what_cannot_be_read_is_a_dead_letter(server):
-    postman = Postman(server)
-    await server.run(("RPUSH", LETTERS.waiting("high").name(server.layout), b"not a letter"), int)
-    await fill(server, *letters(2))
-    async with Working(courier(server, CLOCK, postman)):
-        await delivered_all(server, 2)
-        await until(lambda: LETTERS.work.dead.length(server))
-    (letter,) = await LETTERS.work.dead_letters(server)
+async def test_what_cannot_be_read_is_a_dead_letter(valkey):
+    postman = Postman(valkey)
+    await valkey.run(("RPUSH", LETTERS.waiting("high").name(valkey.layout), b"not a letter"), int)
+    await fill(valkey, *letters(2))
+    async with Working(courier(valkey, CLOCK, postman)):
+        await delivered_all(valkey, 2)
+        await until(lambda: LETTERS.work.dead.length(valkey))
+    (letter,) = await LETTERS.work.dead_letters(valkey)
     assert letter.raw == b"not a letter"
 
 
-async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(server):
-    postman = Postman(server, batch_items=10)
+async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(valkey):
+    postman = Postman(valkey, batch_items=10)
 
     def fails(letter: Letter) -> None:
         if letter.uid == "bad":
@@ -185,13 +185,13 @@ async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(
 
     postman.before = fails
     postman.says = lambda letter: Verdict.NOT_SENT
-    await fill(server, *letters(12), Letter("bad"))
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=2)):
-        await delivered_all(server, 12)
-        await until(lambda: LETTERS.work.dead.length(server))
-    (letter,) = await LETTERS.work.dead_letters(server)
+    await fill(valkey, *letters(12), Letter("bad"))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=2)):
+        await delivered_all(valkey, 12)
+        await until(lambda: LETTERS.work.dead.length(valkey))
+    (letter,) = await LETTERS.work.dead_letters(valkey)
     assert b'"bad"' in letter.raw and "a mistake" in letter.error
-    assert sorted(await delivered(server)) == sorted(letter.uid for letter in letters(12))
+    assert sorted(await delivered(valkey)) == sorted(letter.uid for letter in letters(12))
 
 
 async def test_due_retries_return_to_their_lane(server):
@@ -215,37 +215,56 @@ async def test_due_retries_return_to_their_lane(server):
         ("drop", None, ["l0 dropped"], []),
     ],
 )
-async def test_a_message_that_may_have_been_sent(server, on_ambiguous, says, expected, calls):
-    postman = Postman(server)
+async def test_a_message_that_may_have_been_sent(valkey, on_ambiguous, says, expected, calls):
+    postman = Postman(valkey)
     postman.says = lambda letter: says
-    await fill(server, *letters(1))
-    await LETTERS.intent("l0").set(server, "0 courier_who_died")
-    async with Working(courier(server, CLOCK, postman, on_ambiguous=on_ambiguous)):
-        await delivered_all(server, 1)
-    assert await delivered(server) == expected and postman.calls == calls
-    assert await LETTERS.intent("l0").get(server) is None
+    await fill(valkey, *letters(1))
+    await LETTERS.intent("l0").set(valkey, "0 courier_who_died")
+    async with Working(courier(valkey, CLOCK, postman, on_ambiguous=on_ambiguous)):
+        await delivered_all(valkey, 1)
+    assert await delivered(valkey) == expected and postman.calls == calls
+    assert await LETTERS.intent("l0").get(valkey) is None
 
 
-async def test_a_message_of_which_nobody_can_say_yet_is_asked_for_later(server):
-    postman = Postman(server)
+async def test_a_message_of_which_nobody_can_say_yet_is_asked_for_later(valkey):
+    postman = Postman(valkey)
     postman.says = lambda letter: Verdict.WAIT if len(postman.verified) < 2 else None
-    await fill(server, *letters(1))
-    await LETTERS.intent("l0").set(server, "0 courier_who_died")
-    async with Working(courier(server, CLOCK, postman, wait_seconds=0.2)):
-        await delivered_all(server, 1)
-    assert postman.verified == ["l0", "l0"] and await delivered(server) == ["l0 found"]
+    await fill(valkey, *letters(1))
+    await LETTERS.intent("l0").set(valkey, "0 courier_who_died")
+    async with Working(courier(valkey, CLOCK, postman, wait_seconds=0.2)):
+        await delivered_all(valkey, 1)
+    assert postman.verified == ["l0", "l0"] and await delivered(valkey) == ["l0 found"]
 
 
-async def test_stopping_ends_requests_and_puts_the_rest_back(server):
-    postman = Postman(server, seconds=0.3)
-    await fill(server, *letters(40))
-    async with Working(courier(server, CLOCK, postman, concurrent_requests=4, rate_per_second=10)):
+async def test_stopping_ends_requests_and_puts_the_rest_back(valkey):
+    postman = Postman(valkey, seconds=0.3)
+    await fill(valkey, *letters(40))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4, rate_per_second=10)):
         await until(lambda: _true(len(postman.calls) >= 3))
-    done = await delivered(server)
+    done = await delivered(valkey)
     assert sorted(done) == sorted(postman.calls)
-    assert await LETTERS.waiting().length(server) == 40 - len(done)
-    assert not [letter.uid for letter in letters(40) if await LETTERS.intent(letter.uid).exists(server)]
+    assert await LETTERS.waiting().length(valkey) == 40 - len(done)
+    assert not [letter.uid for letter in letters(40) if await LETTERS.intent(letter.uid).exists(valkey)]
 
 
 async def _true(value: bool) -> bool:
     return value
+
+
+async def test_a_single_run_ends_at_once_while_nothing_may_be_sent(valkey):
+    postman = Postman(valkey)
+    await fill(valkey, *letters(3))
+    await LETTERS.pause(valkey)
+    run = await courier(valkey, CLOCK, postman).run()
+    assert run is not None and run.stop_reason is StopReason.BACKPRESSURE and postman.calls == []
+    await LETTERS.resume(valkey)
+    postman.health = lambda letter: Health.FAILED
+    await fill(valkey, *(Letter(f"m{number}") for number in range(60)))
+    run = await courier(valkey, CLOCK, postman).run()
+    assert run is not None and run.stop_reason is StopReason.BACKPRESSURE and 20 <= len(postman.calls) < 60
+    assert await LETTERS.waiting().length(valkey) == 63 - len(postman.calls)
+
+
+async def test_one_run_at_a_time(valkey):
+    async with LETTERS.lock.at().hold(valkey, CLOCK, hostname="jobs-elsewhere"):
+        assert await courier(valkey, CLOCK, Postman(valkey)).run() is None

@@ -88,6 +88,7 @@ class Courier(Generic[T]):
             group.create_task(self._keep_up(shift, stop))
             group.create_task(self._keep_record(shift, stop))
             await shift.work(stop)
+            await self._note(shift, StopReason.SIGNAL)
 
     async def _keep_up(self, shift: Shift[T], stop: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -124,11 +125,16 @@ class Courier(Generic[T]):
         """Write down what was done, when nothing waits any more, but not too often."""
         while not stop.is_set():
             await _until(stop, RECORD_SECONDS)
-            if shift.run.settled and (shift.is_idle or stop.is_set()):
-                run, shift.run = shift.run, Done(self._clock.now(), self._record.zeros())
-                with contextlib.suppress(Unavailable):
-                    await self._record.begun(self._valkey, run.started_at)
-                    await self._ended(run, StopReason.SIGNAL if stop.is_set() else StopReason.LIST_EXHAUSTED)
+            if shift.is_idle and not stop.is_set():
+                await self._note(shift, StopReason.LIST_EXHAUSTED)
+
+    async def _note(self, shift: Shift[T], reason: StopReason) -> None:
+        if not shift.run.settled and not shift.run.failed:
+            return
+        run, shift.run = shift.run, Done(self._clock.now(), self._record.zeros())
+        with contextlib.suppress(Unavailable, ErrorReply):
+            await self._record.begun(self._valkey, run.started_at)
+            await self._ended(run, reason)
 
     # -- one run ----------------------------------------------------------------------------------------------------
 
