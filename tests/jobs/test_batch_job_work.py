@@ -169,6 +169,16 @@ async def test_stopping_gives_back_what_was_not_done(server: Valkey) -> None:
     assert facts is not None and (facts.stop_reason, facts.succeeded) == ("signal", 1)
 
 
+async def test_work_ends_when_the_process_is_asked_to(server: Valkey) -> None:
+    asked: list[bool] = []
+    job = Settles(server, SystemClock(), stopping=lambda: bool(asked))
+    job.before = lambda value, step: asked.append(True)
+    await fill(server, Settles, range(3))
+    async with asyncio.timeout(60):
+        await job.work(asyncio.Event())
+    assert await sent(server) == [0] and await TO_SEND.queue.range(server) == [1, 2]
+
+
 async def test_idle_workers_stop_at_once(server: Valkey) -> None:
     jobs = [kind(server, SystemClock()) for kind in KINDS]
     async with asyncio.timeout(60), working(*jobs):

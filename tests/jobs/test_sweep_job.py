@@ -73,6 +73,21 @@ async def test_a_counter_must_be_declared(valkey: Valkey) -> None:
         SweepRun(1.0, {"removed": 0}, lambda: None).count("swept")
 
 
+async def test_work_ends_when_the_process_is_asked_to(valkey: Valkey) -> None:
+    asked: list[bool] = []
+
+    class Asked(Sweep):
+        async def sweep(self, run: SweepRun) -> StopReason:
+            asked.append(True)
+            return run.reason_to_stop() or StopReason.LIST_EXHAUSTED
+
+    job = Asked(valkey, SystemClock())
+    job.stopping = lambda: bool(asked)
+    async with asyncio.timeout(60):
+        await job.work(asyncio.Event())
+    assert len(asked) == 1
+
+
 async def test_work_goes_on_without_the_lock_until_it_is_told_to_stop(
     server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,15 +111,15 @@ class BatchJob(Generic[T]):
     # -- all the time -----------------------------------------------------------------------------------------------
 
     async def work(self, stop: asyncio.Event) -> None:
-        """Work until ``stop`` is set, woken by what comes. Any number may do so at once, also beside ``run``.
+        """Work until ``stop`` is set or ``stopping`` says so, woken by what comes.
 
-        Each is a worker with a name and signs of life, without the lock. What a worker that died held is adopted by
+        Any number may do so at once, also beside ``run``. Each is a worker with a name and signs of life, without the lock. What a worker that died held is adopted by
         the others, so an item's effects belong into ``step.settle``: whoever was taken for dead then writes nothing.
         A server that is away is waited for. The hash of the run says what was done since it was last written: when
         nothing is left to do, at most every 15 seconds.
         """
         source = self._source_of(secrets.token_hex(8))
-        while not stop.is_set():
+        while not stop.is_set() and not self.stopping():
             try:
                 async with source.alive(self.valkey):
                     await self._work_on(source, stop)

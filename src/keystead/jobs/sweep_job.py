@@ -86,7 +86,7 @@ class SweepJob:
         """
         loop = asyncio.get_running_loop()
         written_at, kept = float("-inf"), self._record.zeros()
-        while not stop.is_set():
+        while not stop.is_set() and not self.stopping():
             seconds = self.every_seconds
             try:
                 run, ended = await self._swept(stop.is_set)
