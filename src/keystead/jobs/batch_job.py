@@ -113,10 +113,10 @@ class BatchJob(Generic[T]):
     async def work(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set or ``stopping`` says so, woken by what comes.
 
-        Any number may do so at once, also beside ``run``. Each is a worker with a name and signs of life, without the lock. What a worker that died held is adopted by
-        the others, so an item's effects belong into ``step.settle``: whoever was taken for dead then writes nothing.
-        A server that is away is waited for. The hash of the run says what was done since it was last written: when
-        nothing is left to do, at most every 15 seconds.
+        Any number may do so at once, also beside ``run``. Each is a worker with a name and signs of life, without the
+        lock. What a worker that died held is adopted by the others, so an item's effects belong into ``step.settle``:
+        whoever was taken for dead then writes nothing. A server that is away is waited for. The hash of the run says
+        what was done since it was last written: when nothing is left to do, at most every 15 seconds.
         """
         source = self._source_of(secrets.token_hex(8))
         while not stop.is_set() and not self.stopping():
