@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from keystead.engine import Valkey
-from keystead.messaging.sms.gateway import Answer, OneAtATime, Read, TwilioGateway, classified
+from keystead.messaging.sms.gateway import NOT_CONNECTED, Answer, OneAtATime, Read, TwilioGateway, classified
 from keystead.messaging.sms.keys import TWILIO_LOCK
 from keystead.messaging.sms.models import FailureInfo, Identifier, MessageResource
 from keystead.messaging.sms.statuses import Status
@@ -157,7 +157,7 @@ async def test_messages_to_a_number_are_searched() -> None:
 async def test_a_provider_that_is_away_is_an_answer() -> None:
     async with TwilioGateway.open(SETTINGS, "http://127.0.0.1:9") as gateway:
         failed = await gateway.create("+14155550100", "Hi", "")
-        assert isinstance(failed, FailureInfo) and failed.identifier is Identifier.NETWORK and failed.retryable
+        assert failed == FailureInfo("send", Identifier.NETWORK, None, True, NOT_CONNECTED)
         assert await gateway.read("SM1") == Read(0)
         assert await gateway.search("+14155550100") is None
 

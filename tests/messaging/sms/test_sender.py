@@ -6,6 +6,7 @@ import pytest
 
 from keystead.engine import Valkey
 from keystead.messaging.sending import Carried, Health, Verdict
+from keystead.messaging.sms.gateway import NOT_CONNECTED
 from keystead.messaging.sms.keys import OWNER, PENDING, SENDING
 from keystead.messaging.sms.models import FailureInfo, Identifier, OutgoingSms
 from keystead.messaging.sms.sender import SmsCarrier
@@ -259,6 +260,16 @@ async def test_who_wants_it_so_sends_again_or_gives_up_unasked(valkey: Valkey) -
         await room.send()
         assert len(room.provider.messages) == messages, wish
         assert not any(asked.startswith("search") for asked in room.provider.asked)
+
+
+async def test_what_surely_was_not_heard_is_sent_again_even_so(valkey: Valkey) -> None:
+    room = Room(valkey, on_ambiguous="drop")
+    room.provider.answers.append(FailureInfo("send", I.NETWORK, None, True, NOT_CONNECTED))
+    await room.queue()
+    await room.send()
+    await room.run_jobs()
+    room.clock.advance(3600)
+    assert (await room.send())["pending"] == 1
 
 
 async def _let_go_of_lock(room: Room) -> None:

@@ -6,13 +6,14 @@ from typing import Final
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import ROOMS_QUEUE, AfterFailure, JobRef
-from keystead.messaging.sending import Retries, retry_or_abandon, trace
+from keystead.messaging.sending import Retries, queue_job, retry_or_abandon, trace
 from keystead.messaging.sms.keys import PENDING, RECOVERY, SENDING
-from keystead.messaging.sms.models import FailureInfo, OutgoingSms, PendingSms, SmsFailure
+from keystead.messaging.sms.models import FailureInfo, OutgoingSms, PendingSms, SmsFailure, Unreachable
 from keystead.messaging.sms.stats import POLLING, SENDS
 from keystead.patterns import PendingOutcome, Writes
 
 UNREACHABLE_JOB: Final = "sms.unreachable"
+UNREACHABLE: Final = JobRef(UNREACHABLE_JOB, {}, ROOMS_QUEUE)
 # Without news for so many waits, a text is given up: after an hour, with waits of a quarter.
 MOST_FAILURES: Final = 4
 
@@ -88,7 +89,7 @@ class Failures:
         return Settled.ABANDONED if before == AfterFailure.ABANDON.name else Settled.RETRIED
 
 
-def unreachable_job(phone_number: str, info: FailureInfo) -> JobRef:
-    """The job that suppresses a number which the provider says cannot be reached."""
+def queue_unreachable(writes: Writes, phone_number: str, info: FailureInfo, now: float) -> None:
+    """Let a number be suppressed which the provider says cannot be reached."""
     details = {"identifier": info.identifier.value, "subidentifier": info.subidentifier, "extra": info.extra}
-    return JobRef(UNREACHABLE_JOB, {"phone_number": phone_number, "details": details}, ROOMS_QUEUE)
+    queue_job(writes, UNREACHABLE, Unreachable(phone_number, details), now)

@@ -23,6 +23,7 @@ TWILIO_URL: Final = "https://api.twilio.com"
 TIMEOUT_SECONDS: Final = 10.0
 MOST_ANSWER_BYTES: Final = 4 * 1024 * 1024
 SEARCHED_MESSAGES: Final = 100
+NOT_CONNECTED: Final = "not connected"  # so the provider has heard nothing
 WITHOUT_CODE: Final = "failure_status_without_error_code"
 RATELIMIT_CODES: Final = frozenset({"14107", "30022", "31206", "45010", "51002", "54009", "63017"})
 _RETRYABLE: Final = frozenset({Identifier.NETWORK, Identifier.SERVER, Identifier.CLIENT_429, Identifier.RATELIMIT})
@@ -127,6 +128,8 @@ class TwilioGateway:
                 while not response.content.at_eof() and len(body) < MOST_ANSWER_BYTES:
                     body += await response.content.read(MOST_ANSWER_BYTES - len(body))
                 return Answer(response.status, body, _seconds(response.headers.get("Retry-After")))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            return Answer(0, error=NOT_CONNECTED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Answer(0, error=type(error).__name__)
 

@@ -1,6 +1,6 @@
 """The worker's door: what the jobs of texts are called, when they run, and who works all the time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from keystead.messaging.sending import Courier, CourierSettings, Retries
 from keystead.messaging.sms.failures import UNREACHABLE_JOB, Failures
 from keystead.messaging.sms.gateway import Gateway, OneAtATime
 from keystead.messaging.sms.keys import SENDING
-from keystead.messaging.sms.models import OutgoingSms, SmsFailure, SmsSuccess
+from keystead.messaging.sms.models import OutgoingSms, SmsFailure, SmsSuccess, Unreachable
 from keystead.messaging.sms.polling import RecoveryJob, StaleJob
 from keystead.messaging.sms.receipts import Receipts, ReconciliationJob
 from keystead.messaging.sms.sender import SenderSettings, SmsCarrier
@@ -88,9 +88,10 @@ def register(book: JobBook, workers: SmsWorkers, *, stopping: Callable[[], bool]
             info = failure.failure_info
             _log.warning("text failed", uid=failure.sms.uid, identifier=info.identifier.value, why=info.subidentifier)
 
-    async def unreachable(phone_number: str, details: Mapping[str, Any]) -> None:
-        await workers.suppression.suppress_phone(phone_number, PhoneReason.UNREACHABLE, details)
-        workers.suppressed.forget(phone_number)
+    async def unreachable(data_raw: str) -> None:
+        told = decode_data_raw(data_raw, Unreachable)
+        await workers.suppression.suppress_phone(told.phone_number, PhoneReason.UNREACHABLE, told.details)
+        workers.suppressed.forget(told.phone_number)
 
     async def send() -> None:
         await sending.run()

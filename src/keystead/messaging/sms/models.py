@@ -173,3 +173,10 @@ class SmsSuccess(msgspec.Struct, frozen=True):
 
     sms: SentSms
     result: SuccessInfo
+
+
+class Unreachable(msgspec.Struct, frozen=True):
+    """What the job that suppresses a number is told."""
+
+    phone_number: str
+    details: dict[str, str | None]

@@ -13,7 +13,7 @@ from keystead.engine import Valkey
 from keystead.errors import Corrupt, Unavailable
 from keystead.jobs import BatchJob, BatchRun, Step
 from keystead.messaging.sending import queue_job, trace
-from keystead.messaging.sms.failures import unreachable_job
+from keystead.messaging.sms.failures import queue_unreachable
 from keystead.messaging.sms.gateway import WITHOUT_CODE
 from keystead.messaging.sms.keys import EARLY, NEWS, PENDING, RECONCILIATION_LOCK, SENDING
 from keystead.messaging.sms.models import (
@@ -150,7 +150,7 @@ class Receipts:
                            event.error_message)
         queue_job(writes, record.failure_job, SmsFailure(_failed(event, record, now).nested(), info), now)
         if event.error_code in self._settings.unreachable_codes:
-            queue_job(writes, unreachable_job(record.phone_number, info), None, now)
+            queue_unreachable(writes, record.phone_number, info, now)
 
     @staticmethod
     def _attempted(event: SmsEvent, now: float) -> tuple[Tally, dict[str, int]]:

@@ -10,8 +10,8 @@ import msgspec
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.messaging.sending import Carried, Health, Verdict, queue_job, trace
-from keystead.messaging.sms.failures import UNREACHABLE_JOB, unreachable_job
-from keystead.messaging.sms.gateway import Gateway, resource_failure
+from keystead.messaging.sms.failures import UNREACHABLE_JOB, queue_unreachable
+from keystead.messaging.sms.gateway import NOT_CONNECTED, Gateway, resource_failure
 from keystead.messaging.sms.keys import OWNER, PENDING, SENDING
 from keystead.messaging.sms.models import (
     FailureInfo,
@@ -110,7 +110,8 @@ class SmsCarrier:
         answer = await self._gateway.create(sms.phone_number, sms.body, self._settings.callback_of(sms.uid))
         if isinstance(answer, MessageResource):
             return self._taken(sms, answer)
-        if self._settings.on_ambiguous == "drop" and answer.identifier is Identifier.NETWORK:
+        unsure = answer.identifier is Identifier.NETWORK and answer.extra != NOT_CONNECTED
+        if unsure and self._settings.on_ambiguous == "drop":
             answer = msgspec.structs.replace(answer, retryable=False)
         return self._failed(sms, answer)
 
@@ -158,7 +159,7 @@ class SmsCarrier:
         now, writes = self._clock.now(), Writes(self._valkey.layout)
         queue_job(writes, sms.failure_job, SmsFailure(sms, info), now)
         if info.identifier is Identifier.APPLICATION and info.subidentifier in self._settings.unreachable_codes:
-            queue_job(writes, unreachable_job(sms.phone_number, info), None, now)
+            queue_unreachable(writes, sms.phone_number, info, now)
             trace(writes, sms.uid, "suppressed", now, kept_seconds=self._settings.trace_seconds, job=UNREACHABLE_JOB)
         breakdown = (info.subidentifier or "") if info.identifier in _BROKEN_DOWN else None
         SENDS.tally().incr(_COUNTED[info.identifier], breakdown, at=sms.initially_queued_at).store(writes)

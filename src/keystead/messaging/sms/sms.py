@@ -9,7 +9,6 @@ from keystead.engine import Valkey
 from keystead.errors import Invalid, LimitReached
 from keystead.ids import new_uid
 from keystead.jobs import ROOMS_QUEUE, JobRef, check_callback
-from keystead.keys import Executor
 from keystead.members import normal_phone
 from keystead.messaging.sending import Lane, TraceEntry, trace, traced
 from keystead.messaging.sms.gateway import is_sid
@@ -144,9 +143,9 @@ class Sms:
         mine = entry is not None and entry.record.uid == uid
         return SmsState(uid, in_flight, entry.record.nested() if entry is not None and mine else None, steps)
 
-    async def waiting(self, on: Executor | None = None) -> int:
+    async def waiting(self) -> int:
         """How many texts wait to be sent, over all lanes: for whoever must not send more than can be carried."""
-        return sum([await SENDING.waiting(lane).length(on or self._valkey) for lane in Lane])
+        return sum([await SENDING.waiting(lane).length(self._valkey) for lane in Lane])
 
 
 def _event(sid: str, status: str, error_code: str, uid: str, now: float) -> SmsEvent | None:
