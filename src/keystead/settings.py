@@ -172,6 +172,22 @@ class PushSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LinksSettings:
+    """Trackable links in messages."""
+
+    persist_seconds: float = _setting(1800.0, "a link is stored this long after its message was delivered")
+    persist_again_seconds: float = _setting(600.0, "the pause before a link is tried again that could not be stored")
+    delayed_seconds: float = _setting(1800.0, "a click that came while its link was being stored is stored after this")
+    delayed_again_seconds: float = _setting(600.0, "the pause before such a click is tried again")
+    leak_seconds: float = _setting(133_200.0, "a link that nobody stored or gave up for so long has leaked")
+    flood_clicks: int = _setting(500, "so many clicks of nobody known in five seconds mean that codes are guessed")
+    flood_fake_share: float = _setting(0.1, "share of guesses in a flood that get an answer which leads home")
+    short_bytes: int = _setting(3, "random bytes that short codes begin with")
+    most_short_bytes: int = _setting(16, "random bytes that short codes grow to at most")
+    short_streak: int = _setting(5, "short codes grow after more taken ones in a row than this")
+
+
+@dataclass(frozen=True, slots=True)
 class RemindersSettings:
     """Daily reminders."""
 
@@ -202,6 +218,7 @@ class Settings:
     sms: SmsSettings = field(default_factory=SmsSettings)
     email: EmailSettings = field(default_factory=EmailSettings)
     push: PushSettings = field(default_factory=PushSettings)
+    links: LinksSettings = field(default_factory=LinksSettings)
     reminders: RemindersSettings = field(default_factory=RemindersSettings)
     log: LogSettings = field(default_factory=LogSettings)
 

@@ -20,8 +20,8 @@ from keystead.messaging.links.keys import (
     WARNING_WINDOW,
 )
 from keystead.messaging.links.leaks import Leaks
-from keystead.messaging.links.models import LinkRules
 from keystead.messaging.links.persister import Persister
+from keystead.settings import LinksSettings
 
 from .room import Room, on_sqlite
 
@@ -210,7 +210,7 @@ async def test_a_flood_of_guesses_is_refused_with_answers_that_tell_nothing(wide
     room = wide_room
     link = await room.link(page="share_journey")
     chances = iter([0.5, 0.05, 0.5])
-    clicks = Clicks(room.valkey, room.database, room.clock, rules=LinkRules(flood_clicks=4),
+    clicks = Clicks(room.valkey, room.database, room.clock, settings=LinksSettings(flood_clicks=4),
                     chance=lambda: next(chances))
 
     async def guess(code: str, **who: str) -> Clicked:

@@ -4,7 +4,8 @@ import pytest
 
 from keystead.errors import LimitReached
 from keystead.messaging.links.codes import Codes
-from keystead.messaging.links.models import LinkRules, Style
+from keystead.messaging.links.models import Style
+from keystead.settings import LinksSettings
 
 
 def test_styles_differ_in_length() -> None:
@@ -26,7 +27,7 @@ def test_a_byte_is_added_after_more_than_five_in_a_row() -> None:
 
 
 def test_growth_ends_with_a_refusal() -> None:
-    codes = Codes(LinkRules(short_bytes=15, most_short_bytes=16, short_streak=0))
+    codes = Codes(LinksSettings(short_bytes=15, most_short_bytes=16, short_streak=0))
     codes.was_taken()
     with pytest.raises(LimitReached, match="16 bytes"):
         codes.was_taken()

@@ -14,7 +14,7 @@ from keystead.messaging.links import AbandonOutcome, ClickOutcome, PersistOutcom
 from keystead.messaging.links.delayed_clicks import DelayedClicks
 from keystead.messaging.links.keys import BUFFER, CHILD_OF, DELAYED, LEAKED, LINK_CLICKS, TO_PERSIST
 from keystead.messaging.links.leaks import Leaks
-from keystead.messaging.links.models import RULES
+from keystead.messaging.links.models import DEFAULTS
 from keystead.messaging.links.persister import Persister
 from keystead.messaging.links.stats import LINKS_COUNTED
 from keystead.store import Database
@@ -135,7 +135,7 @@ class LinksMachine(ServerMachine):
         elif link.due_at is not None:
             expected = PersistOutcome.ALREADY_QUEUED
         else:
-            link.due_at = self.clock.now() + RULES.persist_seconds
+            link.due_at = self.clock.now() + DEFAULTS.persist_seconds
         assert self.run(lambda: self.room.links.persist(code)) is expected
 
     @precondition(lambda self: self.model.links)
@@ -168,7 +168,7 @@ class LinksMachine(ServerMachine):
                  ClickOutcome.DIRECT_TO_DB: "database"}.get(expected)
         if where is not None:
             self.model.clicks[found.click_uid] = ModelClick(
-                code, before, where, self.clock.now() + RULES.delayed_seconds
+                code, before, where, self.clock.now() + DEFAULTS.delayed_seconds
             )
 
     # -- what workers do ----------------------------------------------------------------------------------------------
@@ -212,8 +212,8 @@ class LinksMachine(ServerMachine):
             if link.touch in self.model.touches:
                 self.model.move(code, "database")
             else:
-                again_at = now + RULES.persist_again_seconds
-                link.due_at = again_at if again_at < link.created_at + RULES.leak_seconds else None
+                again_at = now + DEFAULTS.persist_again_seconds
+                link.due_at = again_at if again_at < link.created_at + DEFAULTS.leak_seconds else None
 
     @rule()
     def store_clicks(self) -> None:
@@ -226,7 +226,7 @@ class LinksMachine(ServerMachine):
             if link.place == "buffer" or (
                 parent is not None and parent.place == "delayed" and click.parent not in due
             ):
-                click.due_at = now + RULES.delayed_again_seconds
+                click.due_at = now + DEFAULTS.delayed_again_seconds
             else:
                 click.place = link.place
 
@@ -235,7 +235,7 @@ class LinksMachine(ServerMachine):
         self.run(lambda: Leaks(self.client, self.clock, self.room.database).run())
         for code, link in self.model.links.items():
             if link.place == "buffer" and link.held_by is None and (
-                link.created_at <= self.clock.now() - RULES.leak_seconds
+                link.created_at <= self.clock.now() - DEFAULTS.leak_seconds
             ):
                 self.model.move(code, "database" if link.touch in self.model.touches else "nowhere")
 

@@ -22,10 +22,11 @@ from keystead.messaging.links.keys import (
     WARNING_SECONDS,
     WARNING_WINDOW,
 )
-from keystead.messaging.links.models import RULES, Click, Clicked, ClickOutcome, LinkRules, Target, TrackType
+from keystead.messaging.links.models import DEFAULTS, Click, Clicked, ClickOutcome, Target, TrackType
 from keystead.messaging.links.rows import add_click, add_login, find_link
 from keystead.messaging.links.script_names import ScriptNames
 from keystead.messaging.links.stats import LINKS_COUNTED
+from keystead.settings import LinksSettings
 from keystead.store import Database
 from keystead.telemetry import counts, logger
 
@@ -53,10 +54,10 @@ class Clicks:
     """Answers clicks. One on a link that is not in the database takes one round trip, limits and counts included."""
 
     def __init__(
-        self, valkey: Valkey, database: Database, clock: Clock, *, rules: LinkRules = RULES,
+        self, valkey: Valkey, database: Database, clock: Clock, *, settings: LinksSettings = DEFAULTS,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._valkey, self._database, self._clock, self._rules = valkey, database, clock, rules
+        self._valkey, self._database, self._clock, self._settings = valkey, database, clock, settings
         self._chance = chance
         self._names = ScriptNames(valkey)
         self._keys = (*self._names.keys, *(
@@ -116,11 +117,11 @@ class Clicks:
             "uid", click.uid, "link_code", code, "track_type", click.track_type.value, "parent_uid", parent, "user_sub",
             click.user_sub or "", "visitor_uid", click.visitor_uid or "", "clicked_at", repr(click.clicked_at),
         )
-        flood_most = self._rules.flood_clicks if limited and first and click.user_sub is None else 0
+        flood_most = self._settings.flood_clicks if limited and first and click.user_sub is None else 0
         reply: Reply = await CLICK(self._valkey, keys=self._keys, args=(
             self._names.packed(now), click.uid, code, repr(now), int(should_track), flood_most, int(limited and first),
             _WINDOWS, click.track_type.value, parent, _encode(click), msgspec.msgpack.encode(fields),
-            repr(now + self._rules.delayed_seconds), _who(click), page,
+            repr(now + self._settings.delayed_seconds), _who(click), page,
         ))
         return reply[0], reply[1]
 
@@ -144,7 +145,7 @@ class Clicks:
         counts.add("link_floods")
         if first:
             _log.error("codes of links are being guessed: clicks of nobody known are refused for a while")
-        if self._chance() < self._rules.flood_fake_share:
+        if self._chance() < self._settings.flood_fake_share:
             return Clicked(ClickOutcome.FLOOD, uid, Target(new_uid("utl"), code, "home", {}, "default", {}))
         return Clicked(ClickOutcome.FLOOD, uid)
 

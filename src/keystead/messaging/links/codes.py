@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Final
 
 from keystead.errors import LimitReached
-from keystead.messaging.links.models import RULES, LinkRules, Style
+from keystead.messaging.links.models import DEFAULTS, Style
+from keystead.settings import LinksSettings
 
 NORMAL_BYTES: Final = 16
 LONG_BYTES: Final = 64
@@ -14,9 +15,9 @@ LONG_BYTES: Final = 64
 class Codes:
     """Makes codes. Short ones grow by a byte when, in this process, more than a few in a row were taken already."""
 
-    def __init__(self, rules: LinkRules = RULES, token: Callable[[int], str] = secrets.token_urlsafe) -> None:
-        self._token, self._rules = token, rules
-        self.short_bytes = rules.short_bytes
+    def __init__(self, settings: LinksSettings = DEFAULTS, token: Callable[[int], str] = secrets.token_urlsafe) -> None:
+        self._token, self._settings = token, settings
+        self.short_bytes = settings.short_bytes
         self._taken_in_a_row = 0
 
     def new(self, style: Style) -> str:
@@ -32,9 +33,9 @@ class Codes:
     def was_taken(self) -> None:
         """A short code belongs to another link. ``LimitReached`` when they cannot grow any more."""
         self._taken_in_a_row += 1
-        if self._taken_in_a_row <= self._rules.short_streak:
+        if self._taken_in_a_row <= self._settings.short_streak:
             return
-        if self.short_bytes >= self._rules.most_short_bytes:
+        if self.short_bytes >= self._settings.most_short_bytes:
             raise LimitReached(f"no short code is free at {self.short_bytes} bytes, the most there may be",
                                retry_after_seconds=60.0)
         self.short_bytes += 1

@@ -12,12 +12,13 @@ from keystead.errors import Invalid
 from keystead.ids import new_uid
 from keystead.messaging.links.codes import Codes
 from keystead.messaging.links.keys import BUFFER, LINK
-from keystead.messaging.links.models import RULES, BufferedLink, LinkRules, LinkWanted, Style
+from keystead.messaging.links.models import DEFAULTS, BufferedLink, LinkWanted, Style
 from keystead.messaging.links.rows import codes_taken
 from keystead.messaging.links.script_names import ScriptNames
 from keystead.messaging.links.stats import LINKS_COUNTED
 from keystead.patterns import Writes
 from keystead.patterns.guarded import judged
+from keystead.settings import LinksSettings
 from keystead.store import Database
 
 CREATE: Final = Script("keystead.messaging.links", "scripts/create.lua")
@@ -30,11 +31,12 @@ class Creator:
     """Makes links."""
 
     def __init__(
-        self, valkey: Valkey, database: Database, clock: Clock, *, rules: LinkRules = RULES, codes: Codes | None = None
+        self, valkey: Valkey, database: Database, clock: Clock, *, settings: LinksSettings = DEFAULTS,
+        codes: Codes | None = None,
     ) -> None:
         self._valkey, self._database, self._clock = valkey, database, clock
         self._names = ScriptNames(valkey)
-        self._codes = codes or Codes(rules)
+        self._codes = codes or Codes(settings)
 
     async def create(self, wanted: Sequence[LinkWanted]) -> list[BufferedLink]:
         """Make links, in the order asked for; few round trips, however many they are.

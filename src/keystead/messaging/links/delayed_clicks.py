@@ -6,10 +6,11 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import BatchJob, Step
 from keystead.messaging.links.keys import BUFFER, CHILD_OF, CLICK_UID, CODE, DELAYED, DELAYED_CLICK, DELAYED_LOCK
-from keystead.messaging.links.models import RULES, DelayedClick, LinkRules
+from keystead.messaging.links.models import DEFAULTS, DelayedClick
 from keystead.messaging.links.rows import known_clicks, link_pages, store_delayed
 from keystead.messaging.links.stats import DELAYED_CLICKS_RUN, LINKS_COUNTED
 from keystead.patterns import Writes
+from keystead.settings import LinksSettings
 from keystead.store import Database
 from keystead.telemetry import logger
 
@@ -24,11 +25,11 @@ class DelayedClicks(BatchJob[str]):
     again_seconds = 600.0
 
     def __init__(
-        self, valkey: Valkey, clock: Clock, database: Database, *, rules: LinkRules = RULES,
+        self, valkey: Valkey, clock: Clock, database: Database, *, settings: LinksSettings = DEFAULTS,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(valkey, clock, stopping=stopping)
-        self._database, self._rules = database, rules
+        self._database, self._settings = database, settings
 
     async def process_slice(self, values: list[str], step: Step) -> None:
         step.count("attempted", len(values))
@@ -105,7 +106,7 @@ class DelayedClicks(BatchJob[str]):
     def _put_off(self, uid: str, step: Step) -> None:
         step.count("delayed")
         now, writes = self.clock.now(), Writes(self.valkey.layout)
-        DELAYED.due.add(writes, uid, now + self._rules.delayed_again_seconds)
+        DELAYED.due.add(writes, uid, now + self._settings.delayed_again_seconds)
         tally = LINKS_COUNTED.tally().incr("delayed_clicks_attempted", at=now).incr("delayed_clicks_delayed", at=now)
         tally.store(writes)
         step.settle(uid, writes)

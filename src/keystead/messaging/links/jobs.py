@@ -10,7 +10,9 @@ from keystead.jobs import Calendar, JobBook, Recurring, Work
 from keystead.messaging.links.delayed_clicks import DelayedClicks
 from keystead.messaging.links.leaks import Leaks
 from keystead.messaging.links.links import ABANDON_JOB, PERSIST_JOB, Links
+from keystead.messaging.links.models import DEFAULTS
 from keystead.messaging.links.persister import Persister
+from keystead.settings import LinksSettings
 from keystead.store import Database
 
 STORE_LINKS_JOB: Final = "keystead.links.store_links"
@@ -20,12 +22,12 @@ FIND_LEAKS_JOB: Final = "keystead.links.find_leaks"
 
 def register(
     book: JobBook, links: Links, valkey: Valkey, database: Database, clock: Clock, *,
-    stopping: Callable[[], bool] = lambda: False,
+    settings: LinksSettings = DEFAULTS, stopping: Callable[[], bool] = lambda: False,
 ) -> None:
     """Add the room's jobs to the book."""
-    persister = Persister(valkey, clock, database, stopping=stopping)
-    delayed = DelayedClicks(valkey, clock, database, stopping=stopping)
-    leaks = Leaks(valkey, clock, database, stopping=stopping)
+    persister = Persister(valkey, clock, database, settings=settings, stopping=stopping)
+    delayed = DelayedClicks(valkey, clock, database, settings=settings, stopping=stopping)
+    leaks = Leaks(valkey, clock, database, settings=settings, stopping=stopping)
 
     async def persist_links(codes: list[str]) -> None:
         await links.persist_all(codes)
@@ -59,11 +61,12 @@ def recurring() -> tuple[Recurring, ...]:
 
 
 def crew(
-    valkey: Valkey, database: Database, clock: Clock, *, stopping: Callable[[], bool] = lambda: False
+    valkey: Valkey, database: Database, clock: Clock, *, settings: LinksSettings = DEFAULTS,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> list[Work]:
     """What goes on all the time, in any number of processes."""
     return [
-        Persister(valkey, clock, database, stopping=stopping),
-        DelayedClicks(valkey, clock, database, stopping=stopping),
-        Leaks(valkey, clock, database, stopping=stopping),
+        Persister(valkey, clock, database, settings=settings, stopping=stopping),
+        DelayedClicks(valkey, clock, database, settings=settings, stopping=stopping),
+        Leaks(valkey, clock, database, settings=settings, stopping=stopping),
     ]

@@ -8,13 +8,14 @@ from keystead.engine import Script, Valkey
 from keystead.jobs import StopReason, SweepJob, SweepRun
 from keystead.keys import Reply
 from keystead.messaging.links.keys import BUFFER, CODE, LEAK_LOCK, LEAKED
-from keystead.messaging.links.models import RULES, LinkRules
+from keystead.messaging.links.models import DEFAULTS
 from keystead.messaging.links.moving import Moving, read_moving
 from keystead.messaging.links.rows import LinkStored, store_links
 from keystead.messaging.links.script_names import ScriptNames
 from keystead.messaging.links.stats import LEAK_RUN, LINKS_COUNTED
 from keystead.patterns import Writes
 from keystead.patterns.guarded import judged
+from keystead.settings import LinksSettings
 from keystead.store import Database
 from keystead.telemetry import logger
 
@@ -32,15 +33,15 @@ class Leaks(SweepJob):
     every_seconds = 900.0
 
     def __init__(
-        self, valkey: Valkey, clock: Clock, database: Database, *, rules: LinkRules = RULES,
+        self, valkey: Valkey, clock: Clock, database: Database, *, settings: LinksSettings = DEFAULTS,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(valkey, clock, stopping=stopping)
-        self._database, self._rules = database, rules
+        self._database, self._settings = database, settings
         self._names = ScriptNames(valkey)
 
     async def sweep(self, run: SweepRun) -> StopReason:
-        limit = run.started_at - self._rules.leak_seconds
+        limit = run.started_at - self._settings.leak_seconds
         left_aside = True
         while True:
             found = await LEAKED.at().range(self.valkey, 0, PAGE - 1) if left_aside else []

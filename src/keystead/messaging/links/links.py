@@ -13,12 +13,11 @@ from keystead.messaging.links.clicks import Clicks
 from keystead.messaging.links.creator import ABANDON, Creator
 from keystead.messaging.links.keys import CODE, LINK
 from keystead.messaging.links.models import (
-    RULES,
+    DEFAULTS,
     Abandoned,
     AbandonOutcome,
     BufferedLink,
     Clicked,
-    LinkRules,
     LinkWanted,
     PersistOutcome,
     Style,
@@ -26,6 +25,7 @@ from keystead.messaging.links.models import (
     TrackType,
 )
 from keystead.messaging.links.script_names import ScriptNames
+from keystead.settings import LinksSettings
 from keystead.store import Database
 from keystead.telemetry import logger
 
@@ -43,11 +43,11 @@ _log = logger("links")
 class Links:
     """Every operation on a link is one atomic step, with its counts."""
 
-    def __init__(self, valkey: Valkey, database: Database, clock: Clock, *, rules: LinkRules = RULES) -> None:
-        self._valkey, self._clock, self._rules = valkey, clock, rules
+    def __init__(self, valkey: Valkey, database: Database, clock: Clock, *, settings: LinksSettings = DEFAULTS) -> None:
+        self._valkey, self._clock, self._settings = valkey, clock, settings
         self._names = ScriptNames(valkey)
-        self._creator = Creator(valkey, database, clock, rules=rules)
-        self._clicks = Clicks(valkey, database, clock, rules=rules)
+        self._creator = Creator(valkey, database, clock, settings=settings)
+        self._clicks = Clicks(valkey, database, clock, settings=settings)
 
     async def create(
         self, page_identifier: str = "home", page_extra: dict[str, Any] | None = None,
@@ -87,7 +87,7 @@ class Links:
         if not CODE.accepts(code):
             return PersistOutcome.NOT_IN_BUFFER
         now = self._clock.now()
-        due_at = repr(now + self._rules.persist_seconds)
+        due_at = repr(now + self._settings.persist_seconds)
         reply: Reply = await PERSIST(self._valkey, keys=self._names.keys, args=(
             self._names.packed(now), new_uid("call"), code, repr(now), due_at,
         ))

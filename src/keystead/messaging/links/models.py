@@ -6,6 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from keystead.settings import LinksSettings
+
+DEFAULTS: Final = LinksSettings()
+
 
 class TrackType(StrEnum):
     """A click, or that whoever clicked has logged in since."""
@@ -147,22 +151,3 @@ class Abandoned:
     outcome: AbandonOutcome
     link: BufferedLink | None = None
     clicks: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRules:
-    """The numbers of the room."""
-
-    persist_seconds: float = 1800.0  # by then the row of the message is written, and most clicks have come
-    persist_again_seconds: float = 600.0  # when the row of the message was not there
-    delayed_seconds: float = 1800.0
-    delayed_again_seconds: float = 600.0
-    leak_seconds: float = 37 * 3600.0  # an hour after the message itself is given up
-    flood_clicks: int = 500
-    flood_fake_share: float = 0.1
-    short_bytes: int = 3
-    most_short_bytes: int = 16
-    short_streak: int = 5
-
-
-RULES: Final = LinkRules()

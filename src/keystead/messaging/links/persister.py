@@ -7,11 +7,12 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import BatchJob, Step
 from keystead.messaging.links.keys import PERSIST_LOCK, TO_PERSIST
-from keystead.messaging.links.models import RULES, BufferedLink, LinkRules
+from keystead.messaging.links.models import DEFAULTS, BufferedLink
 from keystead.messaging.links.moving import Moving, in_batches, read_moving
 from keystead.messaging.links.rows import LinkStored, Storing, store_links
 from keystead.messaging.links.stats import LINKS_COUNTED, PERSIST_RUN
 from keystead.patterns import Writes
+from keystead.settings import LinksSettings
 from keystead.store import Database
 from keystead.telemetry import logger
 
@@ -30,11 +31,11 @@ class Persister(BatchJob[str]):
     again_seconds = 600.0
 
     def __init__(
-        self, valkey: Valkey, clock: Clock, database: Database, *, rules: LinkRules = RULES,
+        self, valkey: Valkey, clock: Clock, database: Database, *, settings: LinksSettings = DEFAULTS,
         stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(valkey, clock, stopping=stopping)
-        self._database, self._rules = database, rules
+        self._database, self._settings = database, settings
 
     async def process_slice(self, values: list[str], step: Step) -> None:
         moving = await read_moving(self.valkey, values)
@@ -60,8 +61,8 @@ class Persister(BatchJob[str]):
         step.count("integrity_error")
         step.counts.update(dict.fromkeys(_BY_CLICKS, -1))
         writes = Writes(self.valkey.layout)
-        again_at = now + self._rules.persist_again_seconds
-        if again_at < link.created_at + self._rules.leak_seconds:  # later it belongs to the sweep
+        again_at = now + self._settings.persist_again_seconds
+        if again_at < link.created_at + self._settings.leak_seconds:  # later it belongs to the sweep
             TO_PERSIST.due.add(writes, moving.code, again_at)
         LINKS_COUNTED.tally().incr("persists_failed", "integrity", at=now).store(writes)
         step.settle(moving.code, writes)

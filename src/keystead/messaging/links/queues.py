@@ -9,9 +9,10 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.keys import RecordKey, SortedSetRef
 from keystead.messaging.links.keys import BUFFER, DELAYED, LEAKED, TO_PERSIST
-from keystead.messaging.links.models import RULES, LinkRules
+from keystead.messaging.links.models import DEFAULTS
 from keystead.messaging.links.stats import DELAYED_CLICKS_RUN, LEAK_RUN, PERSIST_RUN
 from keystead.patterns import DelayedSet
+from keystead.settings import LinksSettings
 
 _RUNS: Final[dict[str, tuple[RecordKey[Any], DelayedSet[str] | None]]] = {
     "last_persist_link_job": (PERSIST_RUN, TO_PERSIST),
@@ -33,12 +34,12 @@ class SetInfo:
 class LinkQueues:
     """Reads them."""
 
-    def __init__(self, valkey: Valkey, clock: Clock, *, rules: LinkRules = RULES) -> None:
-        self._valkey, self._clock, self._rules = valkey, clock, rules
+    def __init__(self, valkey: Valkey, clock: Clock, *, settings: LinksSettings = DEFAULTS) -> None:
+        self._valkey, self._clock, self._settings = valkey, clock, settings
 
     async def buffered(self) -> SetInfo:
         """Links that are not in the database; those that leaked are overdue."""
-        return await self._info(BUFFER.at(), self._clock.now() - self._rules.leak_seconds)
+        return await self._info(BUFFER.at(), self._clock.now() - self._settings.leak_seconds)
 
     async def persistable(self) -> SetInfo:
         """Links that wait to be stored."""
