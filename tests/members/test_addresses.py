@@ -1,9 +1,12 @@
 """One spelling of each address and number; what is wrong with one is said in a line."""
 
+import sys
+
 import pytest
 
 from keystead.errors import Invalid
 from keystead.members import folded_email, normal_email, normal_phone
+from keystead.members.addresses import _loaded
 
 
 def test_an_address_has_one_spelling_and_is_compared_without_case() -> None:
@@ -32,3 +35,12 @@ def test_what_is_no_number_is_refused_in_one_line(wrong: str) -> None:
     with pytest.raises(Invalid, match="phone number") as refused:
         normal_phone(wrong)
     assert "\n" not in str(refused.value)
+
+
+def test_without_the_packages_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    _loaded.cache_clear()
+    for name in ("email_validator", "phonenumbers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for check in (normal_email, normal_phone):
+        with pytest.raises(Invalid, match="pip install"):
+            check("ada@example.com")

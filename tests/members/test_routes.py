@@ -74,6 +74,21 @@ async def test_numbers_are_given_listed_and_removed(visit: Visit, room: Room) ->
     assert [(await visit.ask("DELETE", path, {"phone_number": "+15555550123"}))[0] for _ in range(2)] == [204, 404]
 
 
+async def test_an_address_is_switched_off_and_everything_is_erased(visit: Visit, room: Room) -> None:
+    await room.contacts.add_email(ADA, "ada@example.com", verified=True)
+    await room.contacts.add_phone(ADA, "+15555550123", verified=True)
+    for path, named in (("emails", {"email": "ADA@example.com"}), ("phones", {"phone_number": "+1 555 555 0123"})):
+        for on in (True, False):
+            answer = await visit.ask("PATCH", f"/users/me/contacts/{path}", {**named, "receives_notifications": on})
+            assert answer == (204, None)
+    assert (await visit.ask("PATCH", "/users/me/contacts/emails", {
+        "email": "other@example.com", "receives_notifications": True}))[0] == 404
+    assert await room.contacts.emails_of([ADA]) == {ADA: []} == await room.contacts.phones_of([ADA])
+    await room.heard()
+    assert await visit.ask("DELETE", "/users/me/contacts") == (202, None)
+    assert await room.contacts.listed_emails(ADA) == [] and await room.heard() == [(ADA, "erased")]
+
+
 async def test_the_zone_is_stored_if_there_is_one(visit: Visit, room: Room) -> None:
     path = "/users/me/attributes/timezone"
     assert await visit.ask("POST", path, {"timezone": "Asia/Tokyo"}) == (202, None)

@@ -1,6 +1,7 @@
 """The one spelling of an email address and of a phone number. What is wrong with one is said without repeating it."""
 
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Final
 
@@ -12,7 +13,7 @@ MOST_PHONE_CHARACTERS: Final = 40
 
 def normal_email(text: str) -> str:
     """The address as it is stored and written to; ``Invalid`` says what is wrong with it. Asks no name server."""
-    validator = _email_validator()
+    validator = _loaded("email_validator")
     if len(text) > MOST_EMAIL_CHARACTERS:
         raise Invalid(f"the email address is too long: {len(text)} characters, at most {MOST_EMAIL_CHARACTERS} can be")
     try:
@@ -34,7 +35,7 @@ def normal_phone(text: str, region: str | None = None) -> str:
 
     ``region``: the country, such as US, that a number without a leading + is dialled in.
     """
-    phonenumbers = _phonenumbers()
+    phonenumbers = _loaded("phonenumbers")
     if len(text) > MOST_PHONE_CHARACTERS:
         raise Invalid(f"the phone number is too long: {len(text)} characters, at most {MOST_PHONE_CHARACTERS} can be")
     try:
@@ -55,15 +56,9 @@ def _first_line(error: Exception) -> str:
 
 
 @cache
-def _email_validator() -> ModuleType:
-    """Loaded by whoever checks an address, since it takes long and most commands never do."""
-    import email_validator
-
-    return email_validator
-
-
-@cache
-def _phonenumbers() -> ModuleType:
-    import phonenumbers
-
-    return phonenumbers
+def _loaded(name: str) -> ModuleType:
+    """Loaded by whoever checks an address, since it takes long, and most commands never do."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Invalid("checking addresses needs another package: pip install 'keystead[messaging]'") from None

@@ -37,6 +37,20 @@ class EmailGiven(BaseModel):
     receives_notifications: bool = True
 
 
+class EmailSwitched(BaseModel):
+    """Whether one of the person's addresses is written to."""
+
+    email: str = Field(min_length=1, max_length=_MOST_TEXT)
+    receives_notifications: bool
+
+
+class PhoneSwitched(BaseModel):
+    """Whether one of the person's numbers is written to."""
+
+    phone_number: str = Field(min_length=1, max_length=_MOST_TEXT)
+    receives_notifications: bool
+
+
 class EmailNamed(BaseModel):
     """One of the person's addresses."""
 
@@ -120,6 +134,12 @@ def routes(contacts: Contacts, tokens: PushTokens, timezones: Timezones, jobs: J
             sub, given.email, verified=given.verified, receives_notifications=given.receives_notifications
         ))
 
+    @router.patch("/users/me/contacts/emails", status_code=204)
+    async def switch_email(request: Request, given: EmailSwitched) -> None:
+        """Write to one of the person's addresses, or do not."""
+        sub = _caller(request).require_user()
+        await contacts.set_email_notifications(sub, given.email, given.receives_notifications)
+
     @router.delete("/users/me/contacts/emails", status_code=204)
     async def remove_email(request: Request, named: EmailNamed) -> None:
         """Forget one of the person's addresses."""
@@ -140,11 +160,22 @@ def routes(contacts: Contacts, tokens: PushTokens, timezones: Timezones, jobs: J
             sub, given.phone_number, verified=given.verified, receives_notifications=given.receives_notifications
         ))
 
+    @router.patch("/users/me/contacts/phones", status_code=204)
+    async def switch_phone(request: Request, given: PhoneSwitched) -> None:
+        """Write to one of the person's numbers, or do not."""
+        sub = _caller(request).require_user()
+        await contacts.set_phone_notifications(sub, given.phone_number, given.receives_notifications)
+
     @router.delete("/users/me/contacts/phones", status_code=204)
     async def remove_phone(request: Request, named: PhoneNamed) -> None:
         """Forget one of the person's numbers."""
         if not await contacts.remove_phone(_caller(request).require_user(), named.phone_number):
             raise NotFound("the person has no such number")
+
+    @router.delete("/users/me/contacts", status_code=202)
+    async def erase_contacts(request: Request) -> None:
+        """Forget every address, number and device of the person, their reminders, and what waits to be sent to them."""
+        await contacts.erase(_caller(request).require_user())
 
     @router.post("/users/me/attributes/timezone", status_code=202)
     async def set_timezone(request: Request, given: ZoneGiven) -> None:
