@@ -159,3 +159,10 @@ async def test_error_of_the_script_is_the_callers(valkey: Valkey, move: Script) 
     await valkey.set("q", "not a list")
     with pytest.raises(redis.exceptions.ResponseError, match="WRONGTYPE"):
         await move(valkey, keys=["q", "c"], args=[1, 1.0])
+
+
+def test_fragments_of_another_package_are_joined_with_what_they_include() -> None:
+    text = Script("keystead.patterns", "scripts/worklist/settle.lua").text
+    for name in ("remove_exactly", "write_all", "count_all"):
+        assert text.count(f"local function {name}(") == 1, name
+    assert "-- include" not in text
