@@ -1,4 +1,4 @@
-"""The room of email on one server and on the cluster."""
+"""The room of email; for tests that are marked ``on_sqlite``."""
 
 import pytest_asyncio
 
@@ -9,6 +9,6 @@ from .room import Room
 
 
 @pytest_asyncio.fixture
-async def room(server: Valkey, database: Database) -> Room:
-    """For tests that are marked ``on_sqlite``."""
-    return Room(server, database)
+async def room(valkey: Valkey, database: Database) -> Room:
+    """On one server. A module whose tests run on the cluster too has a ``room`` of its own."""
+    return Room(valkey, database)

@@ -3,17 +3,27 @@
 import asyncio
 
 import pytest
+import pytest_asyncio
 
+from keystead.engine import Valkey
 from keystead.errors import Invalid
 from keystead.jobs import Crew, RecurringList
 from keystead.messaging.email.jobs import crew, recurring
 from keystead.messaging.email.keys import SENDING
 from keystead.messaging.email.models import Bounce, BounceReason, Delivery
 from keystead.messaging.email.stats import SENDS
+from keystead.store import Database
 
 from .room import ADA, DOWN, Room, on_sqlite
 
 pytestmark = on_sqlite
+
+
+@pytest_asyncio.fixture
+async def room(server: Valkey, database: Database) -> Room:
+    """On one server, and on the cluster."""
+    return Room(server, database)
+
 
 
 async def test_recurring_jobs_are_in_the_book_and_are_single_runs(room: Room) -> None:

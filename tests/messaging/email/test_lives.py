@@ -6,16 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from keystead.engine import Valkey
 from keystead.jobs import AfterFailure
 from keystead.messaging.email.gateway import NotAccepted
 from keystead.messaging.email.models import Bounce, BounceReason, Complaint, Delivery
 from keystead.messaging.email.stats import EVENTS, SENDS
+from keystead.store import Database
 from tests.messaging.sending.mortal import has_died, lives
 
 from .room import ADA, DOWN, LOST, REJECTED, Room, on_sqlite
 
 pytestmark = on_sqlite
+
+
+@pytest_asyncio.fixture
+async def room(server: Valkey, database: Database) -> Room:
+    """On one server, and on the cluster."""
+    return Room(server, database)
+
 
 
 async def drain(room: Room, count: int = 0, rounds: int = 6) -> None:

@@ -7,16 +7,26 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from keystead.engine import Valkey
 from keystead.messaging.email.keys import EARLY, NEWS, RECEIPT_PENDING, SENDING
 from keystead.messaging.email.models import Bounce, BounceReason, Complaint, Delivery, EmailEvent
 from keystead.messaging.email.stats import EVENTS
 from keystead.messaging.sending import traced
+from keystead.store import Database
 from tests.messaging.sending.mortal import Died, lives
 
 from .room import ADA, Room, on_sqlite
 
 pytestmark = on_sqlite
+
+
+@pytest_asyncio.fixture
+async def room(server: Valkey, database: Database) -> Room:
+    """On one server, and on the cluster."""
+    return Room(server, database)
+
 
 HARD = Bounce(BounceReason("Permanent", "General"), [ADA], [ADA])
 SOFT = Bounce(BounceReason("Transient", "MailboxFull"), [ADA], [ADA])
@@ -137,7 +147,7 @@ async def test_news_that_beat_the_senders_own_note_are_applied(room: Room) -> No
         await room.queue()
         assert (await room.send())["accepted"] == 1
         async with asyncio.timeout(30):
-            while await room.pending():
+            while await RECEIPT_PENDING.size(room.valkey):
                 await asyncio.sleep(0.02)
         stop.set()
     assert await room.run_jobs() == ["test.ok"]

@@ -1,7 +1,9 @@
 """Sending: each outcome in one step, counted as documented, and told to the right job."""
 
 import pytest
+import pytest_asyncio
 
+from keystead.engine import Valkey
 from keystead.errors import Unavailable
 from keystead.jobs import AfterFailure
 from keystead.messaging.email.gateway import NoCredentials, NotAccepted
@@ -9,10 +11,18 @@ from keystead.messaging.email.keys import EARLY, SENDING, UNANSWERED
 from keystead.messaging.email.models import Bounce, BounceReason, Delivery, OutgoingEmail
 from keystead.messaging.email.stats import EVENTS, SENDS
 from keystead.messaging.sending import Verdict
+from keystead.store import Database
 
 from .room import ADA, DOWN, LOST, REJECTED, Room, on_sqlite
 
 pytestmark = on_sqlite
+
+
+@pytest_asyncio.fixture
+async def room(server: Valkey, database: Database) -> Room:
+    """On one server, and on the cluster."""
+    return Room(server, database)
+
 
 
 async def test_an_accepted_email_waits_for_news(room: Room) -> None:

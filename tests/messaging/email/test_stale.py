@@ -4,14 +4,24 @@ import contextlib
 from dataclasses import replace
 
 import pytest
+import pytest_asyncio
 
+from keystead.engine import Valkey
 from keystead.messaging.email.keys import RECEIPT_PENDING
 from keystead.messaging.email.stats import STALE_RUN
+from keystead.store import Database
 from tests.messaging.sending.mortal import Died, lives
 
 from .room import Room, on_sqlite
 
 pytestmark = on_sqlite
+
+
+@pytest_asyncio.fixture
+async def room(server: Valkey, database: Database) -> Room:
+    """On one server, and on the cluster."""
+    return Room(server, database)
+
 
 DAY = 86_400.0
 
