@@ -108,6 +108,7 @@ class Room:
             pass
         for queue in (Queue(), Queue(ROOMS_QUEUE)):
             worker = queue.work.worker("test")
+            await worker.recover(self.valkey, now=self.clock.now())
             while taken := (await worker.take(self.valkey, 100, now=self.clock.now())).items:
                 for item in taken * times:
                     await self.book.jobs[item.value.name](**item.value.kwargs)

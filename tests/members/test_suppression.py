@@ -1,5 +1,7 @@
 """Who is not written to, and why: bounces, complaints, stop and start."""
 
+import asyncio
+
 import pytest
 from sqlalchemy import func, select
 
@@ -57,6 +59,16 @@ async def test_a_bounce_that_may_pass_suppresses_only_the_third_time_in_thirty_d
     assert await room.heard() == [(ADA, "email", "unreachable"), (BEN, "email", "unreachable")]
     async with room.database.reading() as sql:
         assert await sql.scalar(select(func.count()).select_from(EMAIL_FAILURES)) == 4
+
+
+async def test_bounces_of_the_same_moment_are_all_counted(room: Room) -> None:
+    await two_people(room)
+    await room.suppression.email_failed("both@example.com", "Bounce", "Transient/General", cause="em_0")
+    failed = await asyncio.gather(*(
+        room.suppression.email_failed("both@example.com", "Bounce", "Transient/General", cause=f"em_{number}")
+        for number in (1, 2)
+    ))
+    assert sorted(failed) == [False, True] and await room.suppression.emails(["both@example.com"])
 
 
 @on_sqlite

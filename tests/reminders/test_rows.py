@@ -3,13 +3,15 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import func, select
 
-from keystead.engine import Valkey
+from keystead.engine import EmbeddedServer, Valkey, connect
 from keystead.errors import Invalid
+from keystead.ids import UserSub
 from keystead.reminders.effective import EVERY_DAY, TimeRange
 from keystead.reminders.keys import COUNTS, QUEUED
 from keystead.reminders.models import DueReminder
@@ -17,6 +19,7 @@ from keystead.reminders.rows import reminder_uid
 from keystead.reminders.tables import SETTINGS, SETTINGS_LOG
 from keystead.store import Database
 
+from ..jobs.batch_room import Died, at_call, each_call
 from ..members.room import NOON, on_sqlite
 from .people import ADA, BEN, EMAIL, EVENING, MORNING, NUMBER, TOKEN, People, reachable_ada, wants
 
@@ -176,3 +179,30 @@ async def test_after_any_changes_rows_are_what_they_would_be_from_scratch(people
         moved = len(people.moved)
         await people.rows_of_all.derive(ADA, "merge_consistency")
         assert await people.reminders() == found and len(people.moved) == moved
+
+
+@on_sqlite
+async def test_each_change_is_counted_once_wherever_the_process_dies(
+    valkey: Valkey, database: Database, valkey_server: EmbeddedServer
+) -> None:
+    """Every call of the relay and of the jobs, cut off before and after it was applied; another process goes on."""
+    people, made = People(valkey, database), 0
+    async for number, after in each_call():
+        mortal = await connect(valkey_server.url)
+        doomed = People(mortal, database)
+
+        async def dies() -> None:
+            raise Died
+
+        sub = UserSub(await people.person(f"user_{made}", NOON))
+        made += 1
+        await people.contacts.add_email(sub, EMAIL, verified=True)
+        calls = at_call(mortal, number, dies, after=after)
+        with suppress(Died):
+            await doomed.settle()
+        await mortal.aclose()
+        await people.settle()
+        assert await COUNTS.at().all(valkey) == {"email": made}, f"died at call {number}, after={after}"
+        if len(calls) < number:
+            break
+    assert made > 10

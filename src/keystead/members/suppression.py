@@ -188,6 +188,10 @@ class Suppression:
     @staticmethod
     async def _recent_failures(sql: AsyncConnection, folded: str, now: float) -> int:
         failures = EMAIL_FAILURES.c
+        # Of several that fail at the same moment the last one sees them all.
+        await sql.execute(
+            select(failures.id).where(failures.folded == folded).order_by(failures.id).with_for_update()
+        )
         return await sql.scalar(
             select(func.count()).where(failures.folded == folded, failures.created_at > now - TRANSIENT_SECONDS)
         ) or 0
