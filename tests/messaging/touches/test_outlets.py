@@ -5,10 +5,16 @@ import pytest
 from keystead.errors import Invalid
 from keystead.ids import UserSub
 from keystead.jobs import JobRef, encode_data_raw
-from keystead.messaging.email.models import EmailFailure
+from keystead.messaging.email.keys import RECEIPT_PENDING
+from keystead.messaging.email.models import EmailFailure, PendingEmail
 from keystead.messaging.email.models import FailureInfo as EmailInfo
+from keystead.messaging.push.keys import COLD
 from keystead.messaging.push.models import FailureInfo as PushInfo
-from keystead.messaging.push.models import Identifier, PushFailure
+from keystead.messaging.push.models import Identifier, PushCheck, PushFailure, PushTicket
+from keystead.messaging.sending import TraceEntry
+from keystead.messaging.sms.keys import PENDING as SMS_PENDING
+from keystead.messaging.sms.models import MessageResource, PendingRecord
+from keystead.messaging.sms.statuses import Status
 from keystead.messaging.touches.models import CHANNELS
 from keystead.messaging.touches.outlets import After, Prepared
 from keystead.patterns import Writes
@@ -70,6 +76,27 @@ async def test_failures_of_email_and_push_are_settled_by_their_rooms(room: Room)
         assert [(await outlet.failed(passing)).after for _ in range(2)] == [After.RETRIED] * 2
         failed = await outlet.failed(lasting)
         assert (failed.after, failed.destination) == (After.FINAL, ADDRESSES[channel]) and failed.info
+
+
+async def test_what_the_provider_has_is_known_by_what_was_noted(room: Room):
+    sms, email = room.sms.outgoing("+15005550001", "Hi"), room.email.outgoing("ada@example.com", "S", "notice")
+    push, sid = room.push.outgoing(TOKEN, title="T", body="B"), "SM" + "0" * 32
+    noted = {"sms": TraceEntry("sent", NOON, {"sid": sid}), "email": TraceEntry("sent", NOON, {"message_id": "m1"}),
+             "push": TraceEntry("sent", NOON, {"ticket": "t1"})}
+    messages = {"sms": sms, "email": email, "push": push}
+
+    async def known() -> list[bool]:
+        return [await room.outlets[channel].is_with_provider(room.valkey, messages[channel].uid, [noted[channel]])
+                for channel in CHANNELS]
+
+    assert await known() == [False] * 3
+    resource = MessageResource(sid, Status.QUEUED)
+    await SMS_PENDING.open(room.valkey, sid, PendingRecord.of(sms, resource, NOON), NOON)
+    await RECEIPT_PENDING.open(room.valkey, "m1", PendingEmail.of(email, "m1", NOON), NOON)
+    await COLD.at().add(room.valkey, PushCheck.of(push, PushTicket("ok", "t1"), NOON), NOON)
+    assert await known() == [True] * 3
+    for channel in CHANNELS:
+        assert not await room.outlets[channel].is_with_provider(room.valkey, messages[channel].uid, [])
 
 
 async def test_for_an_erased_person_whatever_fails_is_given_up(room: Room):

@@ -76,6 +76,7 @@ async def test_a_touch_is_sent_traced_and_found_in_the_history(visit: Visit, roo
 
 @pytest.mark.parametrize("given, status", [
     ({"event_slug": "nobody_knows"}, 404), ({"event_parameters": {}}, 400), ({"channel": "pigeon"}, 422),
+    ({"on_success": {"name": "members.erased", "kwargs": {"user_sub": "ben"}, "queue": "keystead"}}, 400),
     ({"uid": "a:b"}, 422), ({"lane": "fast"}, 422), ({"user_sub": ""}, 422),
 ])
 async def test_what_cannot_be_sent_is_refused(visit: Visit, room: Room, given, status):

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from keystead.errors import Invalid, LimitReached
+from keystead.jobs import JobRef
 from keystead.messaging.sending import traced
 from keystead.messaging.touches.keys import BY_USER, TO_SEND
 from keystead.messaging.touches.models import Touch
-from keystead.messaging.touches.touches import MOST_BYTES, Touches
+from keystead.messaging.touches.touches import MOST_BYTES, MOST_CALLBACK_BYTES, Touches
 from keystead.patterns import Once
 
 from .room import NOON, ON_FAILURE, Room, on_sqlite
@@ -60,6 +61,8 @@ async def test_many_are_queued_in_one_round_trip_each_with_its_answer(wide_room:
 @pytest.mark.parametrize("given", [
     {"slug": "no spaces"}, {"channel": "pigeon"}, {"uid": "a:b"}, {"uid": ""}, {"uid": "x" * 121}, {"user_sub": ""},
     {"user_sub": "a\nb"}, {"parameters": {"x": "y" * MOST_BYTES}}, {"parameters": {"x": object()}},
+    {"lane": "fast"}, {"success": JobRef("a", {"x": "y" * MOST_CALLBACK_BYTES})},
+    {"failure": JobRef("a", {"x": object()})},
 ])
 async def test_what_cannot_be_sent_is_refused_at_once(room: Room, given):
     facts = {"user_sub": "ada", "slug": "hello_there", "channel": "sms", **given}

@@ -23,7 +23,6 @@ from keystead.messaging.touches.models import DebugFields, StateFields, Touch, e
 from keystead.messaging.touches.outlets import Outlets, Prepared
 from keystead.messaging.touches.pending import open_pending
 from keystead.messaging.touches.points import TouchPoint, TouchPoints
-from keystead.messaging.touches.points_rules import check_parameters
 from keystead.messaging.touches.selection import RESET, select
 from keystead.messaging.touches.stats import DROPS, SENDS
 from keystead.patterns import Writes
@@ -112,14 +111,14 @@ class Planner:
             if batch.guards.repeats(touch, words.digest):
                 return plan.dropped(SAME)
             messages = plan.messages(point, words, addresses)
-            prepared = Writes(self._valkey.layout)
             for message in messages:
-                self._outlets[touch.channel].queue(prepared, message)
+                self._outlets[touch.channel].queue(plan.writes, message)
         except Refused as refused:
+            plan.forget()
             return plan.ended("improper", touch.kind, "send_event_improper", why=str(refused)[:300])
         state = batch.states.advance(touch, point, chosen.state, batch.now)
         batch.guards.note(plan.writes, touch, words.digest)
-        return plan.reached(prepared, messages, words, state)
+        return plan.reached(messages, words, state)
 
 
 class _Writing:
@@ -129,6 +128,10 @@ class _Writing:
         self.writes = Writes(valkey.layout)
         self._touch, self._now, self._trace_seconds = touch, now, trace_seconds
         self._attempt = new_uid("utbl")
+
+    def forget(self) -> None:
+        """Write nothing of what was gathered: one of the messages could not be queued."""
+        self.writes = Writes(self.writes.layout)
 
     def ended(self, outcome: str, breakdown: str | None, event: str, **facts: str) -> Plan:
         """The touch ends here, and its failure callback runs."""
@@ -153,12 +156,9 @@ class _Writing:
         return [Prepared(new_uid(prefix), address, words.shown, success, failure, touch.user_sub, touch.lane, self._now)
                 for address in addresses]
 
-    def reached(
-        self, prepared: Writes, messages: list[Prepared], words: Rendered, state: StateFields | None
-    ) -> Plan:
+    def reached(self, messages: list[Prepared], words: Rendered, state: StateFields | None) -> Plan:
         """The messages leave for their channel; the touch waits for news of them."""
         touch, uids = self._touch, [message.uid for message in messages]
-        self.writes.add(prepared)
         self._counted("reachable", f"{touch.kind}:{len(messages)}")
         self._logged("send_reachable", {
             "message": {"uid": words.uid, **words.shown}, "destinations": [message.address for message in messages],
@@ -198,7 +198,7 @@ def _checked(touch: Touch, points: Mapping[str, TouchPoint]) -> TouchPoint:
         raise Invalid("there is no such touch point")
     if not point.messages.of(touch.channel):
         raise Invalid(f"the touch point has no message for {touch.channel}")
-    check_parameters(point.event_schema, touch.event_parameters)
+    point.rules.check(touch.event_parameters)
     return point
 
 

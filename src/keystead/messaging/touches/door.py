@@ -18,7 +18,6 @@ from keystead.messaging.sms import Sms
 from keystead.messaging.touches.models import CHANNELS, Channel, Touch, TouchUid
 from keystead.messaging.touches.outlets import Outlets
 from keystead.messaging.touches.points import TouchPoint, TouchPoints
-from keystead.messaging.touches.points_rules import check_parameters
 from keystead.messaging.touches.touches import Touches
 
 
@@ -81,7 +80,7 @@ class Messaging:
         point = (await self._points.named([slug])).get(slug)
         if point is None:
             raise NotFound(f"there is no touch point {slug[:60]!r}")
-        check_parameters(point.event_schema, dict(parameters))
+        point.rules.check(dict(parameters))
         return point
 
     async def _reachable(self, sub: UserSub, point: TouchPoint) -> tuple[Channel, ...]:

@@ -3,14 +3,16 @@
 Each channel has its own shapes; what stands here is what they have in common.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
 
+from keystead.engine import Valkey
 from keystead.ids import UserSub
 from keystead.jobs import JobRef
 from keystead.keys import ListRef, SortedSetRef, StringRef
+from keystead.messaging.sending import TraceEntry
 from keystead.messaging.touches.models import Channel
 from keystead.patterns import WorkList, Writes
 
@@ -74,6 +76,10 @@ class Outlet(Protocol):
         """There while the provider is being asked for a message."""
         ...
 
+    async def is_with_provider(self, valkey: Valkey, uid: str, steps: Sequence[TraceEntry]) -> bool:
+        """Whether the provider took a message and news of it is awaited. ``steps``: what was noted of its life."""
+        ...
+
     @property
     def waiting(self) -> tuple[ListRef[Any], ...]:
         """The lists its messages wait in; the first is the one that says whether it is congested."""
@@ -104,6 +110,11 @@ class Outlet(Protocol):
         """What a failure job is told; the message is tried again or given up by the rules of the channel. The same
         answer however often it is asked. ``give_up``: it is not tried again."""
         ...
+
+
+def last_fact(steps: Sequence[TraceEntry], name: str) -> str:
+    """What the latest step that says it says; empty if none does."""
+    return next((str(step.facts[name]) for step in reversed(steps) if name in step.facts), "")
 
 
 Outlets = Mapping[Channel, Outlet]

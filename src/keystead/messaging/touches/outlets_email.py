@@ -1,21 +1,22 @@
 """Email, as touches use it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from keystead.engine import Valkey
 from keystead.ids import UserSub
 from keystead.jobs import AfterFailure
 from keystead.keys import ListRef, SortedSetRef, StringRef
 from keystead.members import Contacts
 from keystead.messaging.email import Email, Failures
-from keystead.messaging.email.keys import SENDING
+from keystead.messaging.email.keys import RECEIPT_PENDING, SENDING
 from keystead.messaging.email.models import OutgoingEmail, read_failure, read_success
 from keystead.messaging.email.stats import SENDS
-from keystead.messaging.sending import Lane
+from keystead.messaging.sending import Lane, TraceEntry
 from keystead.messaging.touches.models import Channel
-from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared
+from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared, last_fact
 from keystead.patterns import WorkList, Writes
 
 _AFTER: Final = {AfterFailure.RETRY: After.RETRIED, AfterFailure.ABANDON: After.ABANDONED,
@@ -36,6 +37,11 @@ class EmailOutlet:
 
     def intent(self, uid: str) -> StringRef[str]:
         return SENDING.intent(uid)
+
+    async def is_with_provider(self, valkey: Valkey, uid: str, steps: Sequence[TraceEntry]) -> bool:
+        message_id = last_fact(steps, "message_id")
+        entry = await RECEIPT_PENDING.get(valkey, message_id) if message_id else None
+        return entry is not None and entry.record.uid == uid
 
     @property
     def waiting(self) -> tuple[ListRef[Any], ...]:

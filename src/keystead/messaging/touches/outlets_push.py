@@ -1,10 +1,11 @@
 """Push messages, as touches use them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from keystead.engine import Valkey
 from keystead.ids import UserSub
 from keystead.jobs import decode_data_raw
 from keystead.keys import ListRef, SortedSetRef, StringRef
@@ -19,11 +20,12 @@ from keystead.messaging.push import (
     Settled,
     check_contents,
 )
-from keystead.messaging.push.keys import SENDING
+from keystead.messaging.push.keys import COLD, HOT, SENDING
 from keystead.messaging.push.stats import TICKETS
-from keystead.messaging.sending import Lane
+from keystead.messaging.sending import Lane, TraceEntry
 from keystead.messaging.touches.models import Channel
-from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared
+from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared, last_fact
+from keystead.messaging.touches.places import Place, find, purgatories
 from keystead.patterns import WorkList, Writes
 
 _AFTER: Final = {Settled.RETRIED: After.RETRIED, Settled.ABANDONED: After.ABANDONED, Settled.FINAL: After.FINAL}
@@ -43,6 +45,12 @@ class PushOutlet:
 
     def intent(self, uid: str) -> StringRef[str]:
         return SENDING.intent(uid)
+
+    async def is_with_provider(self, valkey: Valkey, uid: str, steps: Sequence[TraceEntry]) -> bool:
+        if not last_fact(steps, "ticket"):
+            return False
+        places: tuple[Place, ...] = (COLD.at(), HOT.queue, *await purgatories(valkey, HOT))
+        return any([bool(await find(valkey, place, lambda check: check.uid == uid)) for place in places])
 
     @property
     def waiting(self) -> tuple[ListRef[Any], ...]:

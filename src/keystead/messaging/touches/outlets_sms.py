@@ -1,22 +1,23 @@
 """Texts, as touches use them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from keystead.engine import Valkey
 from keystead.errors import Invalid
 from keystead.ids import UserSub
 from keystead.jobs import decode_data_raw
 from keystead.keys import ListRef, SortedSetRef, StringRef
 from keystead.members import Contacts
-from keystead.messaging.sending import Lane
+from keystead.messaging.sending import Lane, TraceEntry
 from keystead.messaging.sms import Failures, OutgoingSms, Settled, Sms, SmsFailure, SmsSuccess
-from keystead.messaging.sms.keys import SENDING
+from keystead.messaging.sms.keys import PENDING, SENDING
 from keystead.messaging.sms.sms import MOST_CHARACTERS
 from keystead.messaging.sms.stats import SENDS
 from keystead.messaging.touches.models import Channel
-from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared
+from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared, last_fact
 from keystead.patterns import WorkList, Writes
 
 _AFTER: Final = {Settled.RETRIED: After.RETRIED, Settled.ABANDONED: After.ABANDONED, Settled.FINAL: After.FINAL,
@@ -37,6 +38,11 @@ class SmsOutlet:
 
     def intent(self, uid: str) -> StringRef[str]:
         return SENDING.intent(uid)
+
+    async def is_with_provider(self, valkey: Valkey, uid: str, steps: Sequence[TraceEntry]) -> bool:
+        sid = last_fact(steps, "sid")
+        entry = await PENDING.get(valkey, sid) if sid else None
+        return entry is not None and entry.record.uid == uid
 
     @property
     def waiting(self) -> tuple[ListRef[Any], ...]:

@@ -5,7 +5,7 @@ If it cannot be raised after a change, others learn of it when a minute is over.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from sqlalchemy import delete, select, update
@@ -19,7 +19,7 @@ from keystead.messaging.touches.keys import POINTS_VERSION
 from keystead.messaging.touches.messages import Messages, etag_of, pack, unpack
 from keystead.messaging.touches.points_builtin import BUILT_IN
 from keystead.messaging.touches.points_names import check_slug
-from keystead.messaging.touches.points_rules import check_messages, check_schema, check_strategy
+from keystead.messaging.touches.points_rules import Rules, check_messages, check_schema, check_strategy
 from keystead.messaging.touches.selection import Strategy
 from keystead.messaging.touches.tables import TOUCH_POINTS
 from keystead.store import Database
@@ -43,6 +43,7 @@ class TouchPoint:
     messages: Messages
     messages_etag: str
     created_at: float
+    rules: Rules = field(compare=False, repr=False)
 
 
 class TouchPoints:
@@ -177,4 +178,5 @@ class TouchPoints:
 
 def _point(row: Any) -> TouchPoint:
     return TouchPoint(row.id, row.uid, row.event_slug, row.event_schema, cast(Strategy, row.selection_strategy),
-                      unpack(row.messages), etag_of(row.messages), row.created_at)
+                      unpack(row.messages), etag_of(row.messages), row.created_at,
+                      Rules(row.event_schema))

@@ -40,8 +40,23 @@ def check_schema(schema: Mapping[str, Any]) -> None:
 
 def check_parameters(schema: Mapping[str, Any], parameters: Any) -> None:
     """Refuse parameters of an event that do not fit its schema."""
+    Rules(schema).check(parameters)
+
+
+class Rules:
+    """A schema made ready for many events."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._validator = OAS30Validator(schema)
+
+    def check(self, parameters: Any) -> None:
+        """Refuse parameters that do not fit."""
+        _check(self._validator, parameters)
+
+
+def _check(validator: OAS30Validator, parameters: Any) -> None:
     try:
-        error = next(OAS30Validator(schema).iter_errors(parameters), None)
+        error = next(validator.iter_errors(parameters), None)
     except (ValidationError, re.error, RecursionError, TypeError) as trouble:  # of the schema, not of the event
         raise Invalid(f"the schema cannot be used: {type(trouble).__name__}") from None
     if error is not None:

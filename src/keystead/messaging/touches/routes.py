@@ -7,9 +7,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from keystead.edge import Caller
-from keystead.errors import NotFound
+from keystead.errors import Invalid, NotFound
 from keystead.ids import UserSub
-from keystead.jobs import JobRef
+from keystead.jobs import ROOMS_QUEUE, JobRef
 from keystead.messaging.touches.door import Messaging
 from keystead.messaging.touches.history import History
 from keystead.messaging.touches.models import Channel
@@ -135,6 +135,8 @@ def live(response: Response) -> None:
 def _job(given: CallbackGiven | None) -> JobRef | None:
     if given is None:
         return None
+    if given.queue == ROOMS_QUEUE:  # what runs there may do more than whoever sends messages may
+        raise Invalid(f"callbacks are jobs of your own; the queue {ROOMS_QUEUE} is for ours")
     return JobRef(given.name, given.kwargs, given.queue) if given.queue else JobRef(given.name, given.kwargs)
 
 

@@ -11,7 +11,7 @@ from keystead.engine import Valkey
 from keystead.errors import DeclarationError, Invalid, LimitReached
 from keystead.ids import UserSub, new_uid
 from keystead.jobs import JobRef
-from keystead.messaging.sending import trace
+from keystead.messaging.sending import Lane, trace
 from keystead.messaging.touches.keys import BY_USER, QUEUED, TO_SEND
 from keystead.messaging.touches.models import CHANNELS, Channel, Touch, TouchUid
 from keystead.messaging.touches.points_names import check_slug
@@ -21,6 +21,7 @@ from keystead.settings import MessagingSettings
 
 MOST_QUEUED: Final = 10_000
 MOST_BYTES: Final = 64 * 1024  # of an event's parameters
+MOST_CALLBACK_BYTES: Final = 16 * 1024  # of both together; they are stored with every touch
 FULL_SECONDS: Final = 15.0
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,120}")
 
@@ -82,13 +83,11 @@ class Touches:
             BY_USER.at(user_sub)
         except DeclarationError:
             raise Invalid("this cannot be a person: their sub is text without colons and control characters") from None
+        if lane not in tuple(Lane):
+            raise Invalid(f"a touch goes by the lane {', '.join(Lane)}, not by {lane[:40]!r}")
         given = dict(parameters or {})
-        try:
-            size = len(msgspec.json.encode(given))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise Invalid(f"the parameters of an event must be writable as JSON: {error}") from None
-        if size > MOST_BYTES:
-            raise Invalid(f"the parameters of an event take at most {MOST_BYTES:,} bytes, these take {size:,}")
+        _check_size("the parameters of an event", given, MOST_BYTES)
+        _check_size("callbacks", (success, failure), MOST_CALLBACK_BYTES)
         return Touch(uid or new_uid("tch"), user_sub, slug, channel, given, success, failure, self._clock.now(),
                      lane=lane)
 
@@ -108,3 +107,12 @@ class Touches:
     async def has_room(self, most: int = 1) -> bool:
         """Whether so many more would be accepted now."""
         return await self.waiting() + most <= self._most
+
+
+def _check_size(what: str, given: object, most: int) -> None:
+    try:
+        size = len(msgspec.json.encode(given))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Invalid(f"{what} must be writable as JSON: {error}") from None
+    if size > most:
+        raise Invalid(f"{what} may take {most:,} bytes, these take {size:,}")

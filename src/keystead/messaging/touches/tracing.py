@@ -96,6 +96,8 @@ class Tracer:
             more |= {f"waits for another try in {place.logical}": place for place in outlet.retrying}
             if place := await whereabouts(self._valkey, outlet.work, uid, more):
                 return [TraceEvent(None, uid, "now", place, {"channel": channel})]
+            if await outlet.is_with_provider(self._valkey, uid, await traced(self._valkey, uid)):
+                return [TraceEvent(None, uid, "now", "the provider has it, news is awaited", {"channel": channel})]
             if await outlet.intent(uid).exists(self._valkey):
                 return [TraceEvent(None, uid, "now", "the provider is being asked", {"channel": channel})]
         return []
