@@ -22,6 +22,8 @@ MOST_MESSAGES: Final = 30
 FIRST_STEPS: Final = """<div class="ks-first"><h2>Nothing has been sent yet</h2>
 <p>While a channel's provider is <span class="mono">sandbox</span>, its messages go nowhere and are shown here as the
 person would have seen them: texts, push messages, email.</p>
+<p>Write to somebody whose address is known:</p>
+<pre class="ks-code">keystead message send USER daily_reminder</pre>
 <p>This page moves by itself as soon as there is something to show.</p></div>"""
 
 
