@@ -15,6 +15,7 @@ from keystead.messaging.links.keys import (
     CODE_WINDOW,
     DELAYED_CLICK,
     FLOOD_WINDOW,
+    LINK,
     LINK_CLICKS,
     TO_PERSIST,
     WARNING_WINDOW,
@@ -249,6 +250,14 @@ async def test_a_click_on_a_buffered_link_is_one_round_trip(
         monkeypatch.setattr(valkey, name, counting(getattr(valkey, name)))
     found = await room.links.click(link.code, visitor_uid="v_device")
     assert (found.outcome, calls) == (ClickOutcome.BUFFERED, 1)
+
+
+@on_sqlite
+@pytest.mark.parametrize(("field", "value"), [("page_extra", "{nonsense"), ("page_extra", "[]"), ("uid", b"\xff")])
+async def test_a_link_that_cannot_be_read_leads_nowhere(room: Room, field: str, value: str | bytes) -> None:
+    link = await room.link()
+    await room.valkey.hset(LINK.at(link.code).name(room.valkey.layout), field, value)
+    assert (await click(room, link.code)).target is None
 
 
 async def test_a_login_needs_a_click_before_it(room: Room) -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,7 +18,6 @@ from keystead.messaging.links.keys import (
     DELAYED,
     FLOOD_WINDOW,
     FLOOD_WINDOW_SECONDS,
-    LINK,
     WARNING_SECONDS,
     WARNING_WINDOW,
 )
@@ -47,6 +46,7 @@ _OF_VERDICT: Final = {
 
 _log = logger("links")
 _encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 counts.describe("link_floods", "clicks of nobody known that were refused, because there were too many")
 
 
@@ -154,7 +154,19 @@ def _who(click: Click) -> str:
     return f"vis={click.visitor_uid is not None}:user={click.user_sub is not None}"
 
 
-def _target(flat: list[bytes]) -> Target:
-    link = LINK.record.decode(dict(zip(flat[::2], flat[1::2], strict=True)))
-    return Target(link.uid, link.code, link.page_identifier, link.page_extra, link.preview_identifier,
-                  link.preview_extra, touch_uid=link.touch_uid)
+def _target(flat: list[bytes]) -> Target | None:
+    """Where the link leads, of which these are the fields; None if they cannot be read. Field by field: it is hot."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    try:
+        return Target(
+            fields[b"uid"].decode(), fields[b"code"].decode(), fields[b"page_identifier"].decode(),
+            _extra(fields.get(b"page_extra", b"{}")), fields.get(b"preview_identifier", b"default").decode(),
+            _extra(fields.get(b"preview_extra", b"{}")), touch_uid=fields[b"touch_uid"].decode(),
+        )
+    except (KeyError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        _log.error("a link in the buffer cannot be read", error=type(error).__name__)
+        return None
+
+
+def _extra(raw: bytes) -> dict[str, Any]:
+    return {} if raw == b"{}" else _decode(raw)

@@ -10,6 +10,7 @@ local buffer, to_persist, purgatory, workers, leaked = KEYS[4], KEYS[5], KEYS[6]
 
 -- Somebody is about to store the link, so that its clicks must not change.
 local function is_persisting(code)
+  if call('EXISTS', purgatory, leaked, workers) == 0 then return false end
   if call('ZSCORE', purgatory, code) or call('ZSCORE', leaked, code) then return true end
   for _, worker in ipairs(call('SMEMBERS', workers)) do
     if call('ZSCORE', purgatory_head .. worker, code) then return true end

@@ -43,10 +43,9 @@ local flood_most, limited, windows, track_type = tonumber(ARGV[6]), ARGV[7] == '
 local uid, parent, click, fields, due_at, who = ARGV[2], ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 
 local code_ms, flood_ms, warning_ms = string.match(windows, '(%d+) (%d+) (%d+)')
-local function seen(window, milliseconds)
-  local times = call('INCR', window)
-  call('PEXPIRE', window, milliseconds, 'NX')
-  return times
+local function seen(window, milliseconds)  -- how often within the window, which begins with the first
+  if call('SET', window, '1', 'PX', milliseconds, 'NX') then return 1 end
+  return call('INCR', window)
 end
 if flood_most > 0 and seen(flood, flood_ms) >= flood_most then
   return {-5, seen(warning, warning_ms) == 1 and 1 or 0}
