@@ -26,6 +26,7 @@ from keystead.telemetry import counts, logger
 T = TypeVar("T", bound=Outgoing)
 
 GATHER_SECONDS: Final = 0.002  # requests end one by one; a few together cost one round trip
+SPARE: Final = 0.5  # so many more are held than there is room for
 LOOK_SECONDS: Final = 1.0
 SUSPECT_SECONDS: Final = 5.0
 
@@ -113,10 +114,11 @@ class Shift(Generic[T]):
             return None
         if self._gate.is_shut:
             free = min(free, self._carrier.batch_items)
-        wanted = free - len(self._backlog)
         closed = False
-        if not self._backlog or (wanted > 0 and not self._gate.is_shut):
-            closed = await self._take(max(1, wanted))
+        if not self._backlog or (len(self._backlog) < free and not self._gate.is_shut):
+            # Some more than there is room for: they are at hand when the next requests end.
+            spare = 0 if self._gate.is_shut else int(self._most * self._carrier.batch_items * SPARE)
+            closed = await self._take(max(1, free - len(self._backlog) + spare))
         if self._backlog:
             await self._admit(group, free)
             return None
