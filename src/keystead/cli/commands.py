@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from keystead.cli import auditing, configuration, explaining, inventory, jobs, jobs_tail, stats, up, worker
+from keystead.cli import (
+    auditing,
+    configuration,
+    contacts,
+    explaining,
+    inventory,
+    jobs,
+    jobs_tail,
+    messages,
+    stats,
+    up,
+    worker,
+)
 
 program = typer.Typer(
     name="keystead",
@@ -20,6 +32,10 @@ queues = typer.Typer(help="What lies in the queues, and stepping in.", no_args_i
 program.add_typer(queues, name="jobs")
 counted = typer.Typer(help="What is counted, and its charts.", no_args_is_help=True)
 program.add_typer(counted, name="stats")
+written = typer.Typer(help="Writing to people, and what became of it.", no_args_is_help=True)
+program.add_typer(written, name="message")
+addresses = typer.Typer(help="Addresses of people.", no_args_is_help=True)
+program.add_typer(addresses, name="contacts")
 config = typer.Typer(help="What is set.", no_args_is_help=True)
 program.add_typer(config, name="config")
 
@@ -71,4 +87,8 @@ queues.command("resume")(jobs.resume)
 counted.command("list")(stats.list_families)
 counted.command("show")(stats.show)
 counted.command("rotate")(stats.rotate)
+written.command("send")(messages.send)
+written.command("trace")(messages.trace)
+written.command("dead")(messages.dead)
+addresses.command("import")(contacts.import_file)
 config.command("show")(configuration.show)
