@@ -148,7 +148,7 @@ async def test_texts_are_sent_followed_by_signed_calls_and_called_back(server: V
 
 async def test_a_provider_at_its_worst_loses_no_text_and_sends_none_twice(valkey: Valkey) -> None:
     faults = Faults(
-        receipt_seconds=0.3, server_error=0.08, cut_before=0.05, cut_after=0.1, throttle=0.05, retry_after_seconds=0.1,
+        receipt_seconds=0.3, server_error=0.04, cut_before=0.03, cut_after=0.1, throttle=0.03, retry_after_seconds=0.1,
         undelivered=0.1, lost=0.2, duplicated=0.3, reordered=0.3, early=0.3, unknown=0.2, seed=3,
     )
     async with world(valkey, faults, wait_seconds=1) as here:
