@@ -1,6 +1,6 @@
 """Which gateway the settings name."""
 
-from keystead.messaging.email.gateway import network_error, open_gateway
+from keystead.messaging.email.gateway import network_error, on_the_wire, open_gateway
 from keystead.messaging.email.gateway_ses import SesGateway
 from keystead.messaging.email.gateway_smtp import SmtpGateway
 from keystead.settings import EmailSettings
@@ -13,6 +13,12 @@ async def test_the_provider_decides_and_only_one_that_reports_is_verified_by_new
         assert isinstance(ses, SesGateway)
     async with open_gateway(EmailSettings(provider="smtp", url="smtp://127.0.0.1:1")) as smtp:
         assert isinstance(smtp, SmtpGateway) and not smtp.reports
+
+
+def test_domains_in_other_letters_are_written_as_servers_know_them() -> None:
+    assert on_the_wire("ada@bücher.example") == "ada@xn--bcher-kva.example"
+    assert on_the_wire("ada@example.com") == "ada@example.com"
+    assert on_the_wire("ada@" + "x" * 70 + ".example").startswith("ada@xxx"), "what cannot be one is left alone"
 
 
 def test_a_network_error_may_be_tried_again() -> None:

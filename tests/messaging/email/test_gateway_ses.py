@@ -71,6 +71,14 @@ async def test_an_email_is_sent_as_the_api_wants_it_and_signed(unused_tcp_port: 
         "uid": "em_1", "lane": "3", "template": "notice"}
 
 
+async def test_a_name_in_other_letters_is_encoded(unused_tcp_port: int) -> None:
+    wanted = settings(unused_tcp_port, sender_name="Grüße, GmbH")
+    async with provider(unused_tcp_port) as ses, SesGateway.open(wanted) as gateway:
+        await gateway.send(MAIL)
+    sender = ses.asked[0][1]["FromEmailAddress"]
+    assert sender.isascii() and sender.startswith("=?utf-8?") and sender.endswith(" <hello@example.com>")
+
+
 async def test_only_the_variants_that_exist_are_sent(unused_tcp_port: int) -> None:
     async with provider(unused_tcp_port) as ses, SesGateway.open(settings(unused_tcp_port)) as gateway:
         await gateway.send(Mail("em_1", "a@example.com", "s", None, "only text"))

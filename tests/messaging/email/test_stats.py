@@ -33,3 +33,7 @@ def test_documented_keys_are_declared_under_their_names_and_personal_ones_are_ma
     for pattern in ("email:to_send", "email:receipt_pending:{message_id}", "email:event", "email:early:{parked}"):
         assert next(each for each in registry if each.pattern == pattern).personal, pattern
     assert {each.tag.of({}) for each in Registry([EMAIL], Layout.TAGGED)} == {"msg"}
+
+
+def test_what_webhooks_counted_is_rotated_and_does_not_stay_for_ever() -> None:
+    assert stats.WEBHOOKS.kept_seconds == 7 * 86_400 and stats.WEBHOOKS.held_days == 2

@@ -82,6 +82,15 @@ class EmailGateway(Protocol):
         ...
 
 
+def on_the_wire(address: str) -> str:
+    """The address as servers know it: a domain in other letters is written as they look it up."""
+    local, at, domain = address.rpartition("@")
+    try:
+        return f"{local}{at}{domain.encode('idna').decode()}"
+    except UnicodeError:
+        return address
+
+
 def network_error(error: BaseException, *, maybe_sent: bool) -> NotAccepted:
     """The provider was not reached, or did not answer."""
     return NotAccepted("SESNetworkError", "ses:ConnectionError", retryable=True, maybe_sent=maybe_sent,

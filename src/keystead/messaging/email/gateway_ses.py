@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.headerregistry import Address
+from email.utils import formataddr
 from typing import Any, Final
 
 import aiohttp
@@ -30,6 +31,7 @@ from keystead.messaging.email.gateway import (
     NoCredentials,
     NotAccepted,
     network_error,
+    on_the_wire,
 )
 from keystead.settings import EmailSettings
 
@@ -107,7 +109,7 @@ class SesGateway:
             tags.append({"Name": TEMPLATE_TAG, "Value": mail.template})
         request: dict[str, Any] = {
             "FromEmailAddress": self._sender,
-            "Destination": {"ToAddresses": [mail.to]},
+            "Destination": {"ToAddresses": [on_the_wire(mail.to)]},
             "Content": {"Simple": {
                 "Subject": {"Data": mail.subject, "Charset": CHARSET}, "Body": body,
                 "Headers": [{"Name": name, "Value": value} for name, value in ((UID_HEADER, mail.uid), *mail.headers)],
@@ -176,8 +178,9 @@ class SesGateway:
 
 def _sender(settings: EmailSettings) -> str:
     try:
-        return str(Address(settings.sender_name, addr_spec=settings.sender)) if settings.sender_name \
-            else settings.sender
+        Address(settings.sender_name, addr_spec=settings.sender)
+        # Other letters than ASCII are encoded in the name; SES takes none of them as they are.
+        return formataddr((settings.sender_name, settings.sender))
     except Exception as error:  # the parser raises what it likes
         raise Invalid(f"email.sender is no address, or email.sender_name no name: {error}") from None
 

@@ -24,6 +24,7 @@ from keystead.messaging.email.gateway import (
     NoCredentials,
     NotAccepted,
     network_error,
+    on_the_wire,
 )
 from keystead.settings import EmailSettings
 
@@ -123,7 +124,7 @@ class SmtpGateway:
     def _message(self, mail: Mail) -> EmailMessage:
         message = EmailMessage(policy=_POLICY)
         message["From"] = self._sender
-        message["To"] = mail.to
+        message["To"] = on_the_wire(mail.to)
         if self._settings.reply_to:
             message["Reply-To"] = self._settings.reply_to
         message["Subject"] = mail.subject
