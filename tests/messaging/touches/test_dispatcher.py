@@ -230,6 +230,16 @@ async def test_people_are_left_alone_at_night_by_their_own_clock(room: Room):
     assert [sms.user_sub for sms in await room.texts()] == ["ben", "cleo", "ada"]
 
 
+async def test_who_chose_the_time_is_written_to_at_night(room: Room):
+    room = Room(room.valkey, room.database, now=NOON + 11 * 3600)
+    await room.point()
+    await room.person("ada", phones=PHONES[:1])
+    for any_hour in (False, True):
+        await room.send("ada", any_hour=any_hour)
+    await run(room)
+    assert len(await room.texts()) == 1 and await drops(room) == {"quiet_hours": 1}
+
+
 async def test_the_same_words_are_not_said_twice_within_the_window(room: Room):
     await room.point()
     await room.person("ada", phones=PHONES[:1])

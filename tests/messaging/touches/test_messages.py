@@ -49,6 +49,14 @@ def test_the_same_words_have_the_same_digest():
     assert rendered(one, {"name": "Ada"}).digest != rendered(one, {"name": "Bob"}).digest
 
 
+def test_optional_words_are_left_out_where_the_event_lacks_them():
+    (email,) = REMINDER.messages.email
+    bare = rendered(email, {"name": "Ada", "url": "https://example.com/l/a"}).shown["template_parameters"]
+    assert bare == {"name": "Ada", "url": "https://example.com/l/a"}
+    full = rendered(email, REMINDER.schema["example"]).shown["template_parameters"]
+    assert full == REMINDER.schema["example"]
+
+
 def test_every_built_in_message_can_be_made_of_its_example():
     for message in REMINDER.messages:
         assert rendered(message, REMINDER.schema["example"]).shown

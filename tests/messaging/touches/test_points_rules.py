@@ -3,7 +3,7 @@
 import pytest
 
 from keystead.errors import Invalid
-from keystead.messaging.touches.messages import Messages, SmsMessage
+from keystead.messaging.touches.messages import EmailMessage, Messages, SmsMessage, Substitution
 from keystead.messaging.touches.points_builtin import BUILT_IN
 from keystead.messaging.touches.points_names import check_slug
 from keystead.messaging.touches.points_rules import (
@@ -71,6 +71,16 @@ def test_a_message_may_only_use_what_every_event_has():
     assert is_required(SCHEMA, "streak.days") and not is_required(SCHEMA, "streak.best")
     with pytest.raises(Invalid, match="does not require"):
         check_messages(text("{nick}", "nick"), SCHEMA)
+    for name, says in (("nick", None), ("unknown", "does not know")):
+        email = Messages(email=[EmailMessage(
+            priority=1, uid="e", subject_format="S", template="notice",
+            template_parameters_substituted=[Substitution(key=["x"], format=f"{{{name}}}", parameters=[name],
+                                                          optional=True)])])
+        if says is None:
+            check_messages(email, SCHEMA)
+        else:
+            with pytest.raises(Invalid, match=says):
+                check_messages(email, SCHEMA)
     with pytest.raises(Invalid, match="do not list"):
         check_messages(text("{name}"), SCHEMA)
     with pytest.raises(Invalid, match="uid"):

@@ -57,7 +57,7 @@ class Guards:
             return GONE
         if touch.lane == Lane.HIGH:
             return ""
-        if self._is_quiet(touch):
+        if not touch.any_hour and self._is_quiet(touch):
             return QUIET
         most = self._settings.person_day_messages
         return CAP if most and self._counts.get(self._day_key(touch), 0) >= most else ""

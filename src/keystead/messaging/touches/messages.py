@@ -9,16 +9,24 @@ import hashlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from keystead.errors import Corrupt
 from keystead.messaging.touches.models import Channel
-from keystead.messaging.touches.rendering import render, substituted
+from keystead.messaging.touches.rendering import has, render, substituted
 
 MOST_BYTES: Final = 4 * 1024 * 1024  # of JSON; a few letters can hold gigabytes
 _GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class Format(NamedTuple):
+    """Words with places for parameters. ``optional``: an event need not have them."""
+
+    template: str
+    parameters: Sequence[str]
+    optional: bool = False
 
 
 class SmsMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,8 +37,8 @@ class SmsMessage(msgspec.Struct, frozen=True, kw_only=True):
     body_format: str
     body_parameters: list[str] = []
 
-    def formats(self) -> Iterator[tuple[str, Sequence[str]]]:
-        yield self.body_format, self.body_parameters
+    def formats(self) -> Iterator[Format]:
+        yield Format(self.body_format, self.body_parameters)
 
 
 class PushMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,17 +52,21 @@ class PushMessage(msgspec.Struct, frozen=True, kw_only=True):
     body_parameters: list[str] = []
     channel_id: str = "default"
 
-    def formats(self) -> Iterator[tuple[str, Sequence[str]]]:
-        yield self.title_format, self.title_parameters
-        yield self.body_format, self.body_parameters
+    def formats(self) -> Iterator[Format]:
+        yield Format(self.title_format, self.title_parameters)
+        yield Format(self.body_format, self.body_parameters)
 
 
 class Substitution(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in the parameters of a template words are put, and which."""
+    """Where in the parameters of a template words are put, and which.
+
+    ``optional``: left out where the event lacks one of the parameters; the template then does without.
+    """
 
     key: list[str | int]
     format: str
     parameters: list[str] = []
+    optional: bool = False
 
 
 class EmailMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +80,10 @@ class EmailMessage(msgspec.Struct, frozen=True, kw_only=True):
     template_parameters_fixed: dict[str, Any] = {}
     template_parameters_substituted: list[Substitution] = []
 
-    def formats(self) -> Iterator[tuple[str, Sequence[str]]]:
-        yield self.subject_format, self.subject_parameters
+    def formats(self) -> Iterator[Format]:
+        yield Format(self.subject_format, self.subject_parameters)
         for one in self.template_parameters_substituted:
-            yield one.format, one.parameters
+            yield Format(one.format, one.parameters, one.optional)
 
 
 Message = SmsMessage | PushMessage | EmailMessage
@@ -161,7 +173,8 @@ def rendered(message: Message, parameters: Mapping[str, Any]) -> Rendered:
                 "channel_id": message.channel_id,
             })
         case EmailMessage():
-            put = [(one.key, one.format, one.parameters) for one in message.template_parameters_substituted]
+            put = [(one.key, one.format, one.parameters) for one in message.template_parameters_substituted
+                   if not one.optional or all(has(parameters, name) for name in one.parameters)]
             return Rendered(message.uid, {
                 "subject": render(message.subject_format, message.subject_parameters, parameters),
                 "template": message.template,

@@ -16,7 +16,10 @@ CHANNELS: Final[tuple[Channel, ...]] = get_args(Channel)
 
 
 class Touch(msgspec.Struct, frozen=True):
-    """Contact this person on this channel about this event. Nobody's address is known yet."""
+    """Contact this person on this channel about this event. Nobody's address is known yet.
+
+    ``any_hour``: the person chose the time, so it may be at night.
+    """
 
     uid: str
     user_sub: str
@@ -28,6 +31,7 @@ class Touch(msgspec.Struct, frozen=True):
     queued_at: float
     aud: Literal["send"] = "send"
     lane: str = "normal"
+    any_hour: bool = False
 
     @property
     def kind(self) -> str:

@@ -28,12 +28,15 @@ BUILT_IN: Final = (
         DAILY_REMINDER,
         {
             "type": "object",
-            "example": {"name": "Ada", "url": "https://example.com/l/abc", "unsubscribe_url": "https://example.com/a/d"},
+            "example": {
+                "name": "Ada", "url": "https://example.com/l/abc", "unsubscribe_url": "https://example.com/l/d",
+                "time_of_day": "morning", "streak": "4 days", "goal": "3 of 5",
+            },
             "required": ["name", "url"],
             "properties": {
                 "name": _text("Ada"), "url": _text("https://example.com/l/abc"),
-                "unsubscribe_url": _text("https://example.com/a/d"),
-                "streak": {"type": "string", "example": "4 days"}, "goal": {"type": "string", "example": "3 of 5"},
+                "unsubscribe_url": _text("https://example.com/l/d"), "time_of_day": _text("morning"),
+                "streak": _text("4 days"), "goal": _text("3 of 5"),
                 "ss_reset": {"type": "boolean", "example": False},
             },
         },
@@ -60,6 +63,8 @@ BUILT_IN: Final = (
                     template_parameters_substituted=[
                         Substitution(key=["name"], format="{name}", parameters=["name"]),
                         Substitution(key=["url"], format="{url}", parameters=["url"]),
+                        *(Substitution(key=[name], format=f"{{{name}}}", parameters=[name], optional=True)
+                          for name in ("time_of_day", "streak", "goal", "unsubscribe_url")),
                     ],
                 ),
             ],

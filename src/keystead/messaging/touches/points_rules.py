@@ -74,13 +74,14 @@ def check_messages(messages: Messages, schema: Mapping[str, Any]) -> None:
     if len(set(uids)) < len(uids) or not all(uids):
         raise Invalid("every message needs a uid of its own")
     for message in everything:
-        for template, listed in message.formats():
-            for name in names_in(template):
-                if name not in listed:
+        for one in message.formats():
+            for name in names_in(one.template):
+                if name not in one.parameters:
                     raise Invalid(f"message {message.uid} uses {name}, which its parameters do not list")
-            for name in listed:
-                if not is_required(schema, name):
-                    raise Invalid(f"message {message.uid} uses {name}, which the schema does not require")
+            for name in one.parameters:
+                if not is_required(schema, name) and not (one.optional and is_known(schema, name)):
+                    raise Invalid(f"message {message.uid} uses {name}, which the schema does not "
+                                  f"{'know' if one.optional else 'require'}")
         try:
             rendered(message, schema["example"])
         except Unrenderable as error:
@@ -89,9 +90,18 @@ def check_messages(messages: Messages, schema: Mapping[str, Any]) -> None:
 
 def is_required(schema: Mapping[str, Any], path: str) -> bool:
     """Whether every event that fits the schema has a value under this dotted name."""
+    return _walk(schema, path, required=True)
+
+
+def is_known(schema: Mapping[str, Any], path: str) -> bool:
+    """Whether the schema says what may be under this dotted name."""
+    return _walk(schema, path, required=False)
+
+
+def _walk(schema: Mapping[str, Any], path: str, *, required: bool) -> bool:
     found: Any = schema
     for step in path.split("."):
-        if not isinstance(found, Mapping) or step not in found.get("required", ()):
+        if not isinstance(found, Mapping) or (required and step not in found.get("required", ())):
             return False
         found = found.get("properties", {}).get(step)
     return isinstance(found, Mapping)

@@ -54,6 +54,14 @@ def leaf(parameters: Mapping[str, Any], path: str) -> Any:
     return found
 
 
+def has(parameters: Mapping[str, Any], path: str) -> bool:
+    """Whether there is something under a dotted name."""
+    try:
+        return leaf(parameters, path) is not None
+    except Unrenderable:
+        return False
+
+
 def substituted(
     fixed: Mapping[str, Any], substitutions: Sequence[tuple[Sequence[str | int], str, Sequence[str]]],
     parameters: Mapping[str, Any],

@@ -38,13 +38,14 @@ class Touches:
     async def send(
         self, user_sub: UserSub, slug: str, *, channel: Channel, parameters: Mapping[str, Any] | None = None,
         success: JobRef | None = None, failure: JobRef | None = None, uid: str | None = None, lane: str = "normal",
+        any_hour: bool = False,
     ) -> TouchUid:
         """Queue a touch and say its uid. Whoever gives the uid may ask again within a day: it is sent once.
 
         ``LimitReached`` when too many wait; nothing was queued then. ``success`` or ``failure`` runs later, once.
         """
         touch = self.make(user_sub, slug, channel=channel, parameters=parameters, success=success, failure=failure,
-                          uid=uid, lane=lane)
+                          uid=uid, lane=lane, any_hour=any_hour)
         await self.queue(touch)
         return TouchUid(touch.uid)
 
@@ -72,8 +73,10 @@ class Touches:
     def make(
         self, user_sub: UserSub, slug: str, *, channel: Channel, parameters: Mapping[str, Any] | None = None,
         success: JobRef | None = None, failure: JobRef | None = None, uid: str | None = None, lane: str = "normal",
+        any_hour: bool = False,
     ) -> Touch:
-        """A touch to be queued. ``Invalid`` says what is wrong with it."""
+        """A touch to be queued. ``Invalid`` says what is wrong with it. ``any_hour``: the person chose the time, so
+        quiet hours do not hold it back."""
         check_slug(slug)
         if channel not in CHANNELS:
             raise Invalid(f"{str(channel)[:40]!r} is no channel; there are {', '.join(CHANNELS)}")
@@ -89,7 +92,7 @@ class Touches:
         _check_size("the parameters of an event", given, MOST_BYTES)
         _check_size("callbacks", (success, failure), MOST_CALLBACK_BYTES)
         return Touch(uid or new_uid("tch"), user_sub, slug, channel, given, success, failure, self._clock.now(),
-                     lane=lane)
+                     lane=lane, any_hour=any_hour)
 
     def send_writes(self, writes: Writes, touch: Touch) -> None:
         """What queueing a touch is, for a step of someone else with the same tag. It must happen once for each uid, and
