@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from keystead.engine import Valkey
+from keystead.engine.failures import AnswerLost, ServerAway
 from tests.patterns.crash import Died, Mortal
 
-__all__ = ["Died", "MortalClient", "has_died", "lives"]
+__all__ = ["Died", "ForgetfulClient", "MortalClient", "has_died", "lives"]
 
 
 class MortalClient(Mortal):
@@ -35,3 +36,17 @@ def has_died(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return any(has_died(each) for each in error.exceptions)
     return isinstance(error, Died)
+
+
+class ForgetfulClient(MortalClient):
+    """Loses one exchange instead of dying: it never left, or (``after``) its answer was lost on the way."""
+
+    async def _mortally(self, call: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            self.dead = True
+            if self._after:
+                await call()
+                raise AnswerLost("the answer was lost")
+            raise ServerAway("the server is away")
+        return await call()

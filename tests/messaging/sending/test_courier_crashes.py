@@ -8,7 +8,7 @@ import pytest
 from keystead.clock import SystemClock
 from keystead.messaging.sending import Verdict
 
-from .mortal import Died, MortalClient, has_died, lives
+from .mortal import Died, ForgetfulClient, MortalClient, has_died, lives
 from .post import DELIVERED, LETTERS, Letter, Postman, courier, delivered, fill
 
 CLOCK = SystemClock()
@@ -137,6 +137,31 @@ async def test_a_courier_that_was_taken_for_dead_writes_nothing_of_what_it_carri
     stop.set()
     await working
     assert await delivered(server) == ["a found"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_courier_that_loses_any_one_exchange_goes_on_and_carries_everything_once(valkey, monkeypatch, after):
+    monkeypatch.setattr("keystead.messaging.sending.courier_hands.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("keystead.messaging.sending.courier_hands.LATE_SECONDS", 0.05)
+    monkeypatch.setattr("keystead.messaging.sending.courier_shift.PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("keystead.messaging.sending.courier_settling.PAUSE_SECONDS", 0.01)
+    # The first exchange is the sign of life with which work begins; whoever started it begins again.
+    for at in range(2, 12):
+        await forget_everything(valkey)
+        await fill(valkey, *LETTERS_SENT)
+        forgetful = ForgetfulClient(valkey, at, after=after)
+        postman = Postman(forgetful, batch_items=3)
+        stop = asyncio.Event()
+        working = asyncio.create_task(courier(forgetful, CLOCK, postman).work(stop))
+        async with asyncio.timeout(30):
+            while await DELIVERED.at().length(valkey) < 4:
+                assert not working.done() or working.result() is None
+                await asyncio.sleep(0.01)
+            stop.set()
+            await working
+        assert sorted(await delivered(valkey)) == ["a", "b", "c", "d"], at
+        assert sorted(postman.calls) == ["a", "b", "c", "d"], at
+        assert await left(valkey) == []
 
 
 async def test_a_mortal_client_dies_where_it_should(valkey):

@@ -66,6 +66,7 @@ class Shift(Generic[T]):
         self._trace_seconds, self._name = trace_seconds, name
         self._backlog: deque[Item[T]] = deque()  # taken, and not past the gate
         self._requests: set[asyncio.Task[None]] = set()
+        self._answered: set[asyncio.Task[None]] = set()  # of those, whose provider has answered
         self._stop = asyncio.Event()
         self._settling = Settling(valkey, channel, hands, gate, lambda: self._stop.is_set())
         self._suspects_at = 0.0  # when to make way for a message on its last try
@@ -131,18 +132,23 @@ class Shift(Generic[T]):
 
     async def _room(self) -> int:
         """How many messages fit, once it is worth a round trip."""
-        free = self._most - len(self._requests)
+        free = self._free()
         if self._alone or (self._suspects_at and self._clock_time() >= self._suspects_at and self._requests):
             await self._rest(LOOK_SECONDS)  # a message on its last try is carried with nothing beside it
             self._alone = self._alone and bool(self._requests)
             return 0
         if self._requests and free < max(1, self._most // 4):
             await asyncio.sleep(GATHER_SECONDS)
-            free = self._most - len(self._requests)
+            free = self._free()
             if free <= 0:
                 await self._rest(LOOK_SECONDS)
-                free = self._most - len(self._requests)
+                free = self._free()
         return free * self._carrier.batch_items
+
+    def _free(self) -> int:
+        """How many more requests may be made. Results may wait to be told, but not without end."""
+        asking = len(self._requests) - len(self._answered)
+        return self._most - asking if len(self._answered) < 2 * self._most else 0
 
     async def _take(self, most: int) -> bool:
         """Take from the lanes into the backlog; says whether the channel is paused."""
@@ -194,6 +200,7 @@ class Shift(Generic[T]):
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._requests.discard(task)
+        self._answered.discard(task)
         self.hands.stir.set()
 
     async def _request(self, ticket: Ticket[T]) -> None:
@@ -276,6 +283,10 @@ class Shift(Generic[T]):
         what: str = "asked the provider",
     ) -> None:
         """Each message leaves our hands together with all that follows from it, or (adopted by another) not at all."""
+        task = asyncio.current_task()
+        if task in self._requests:
+            self._answered.add(task)
+            self.hands.stir.set()
         now = self._clock.now()
         health = health_of([result for _, result in carried])
         for item, result in carried:
