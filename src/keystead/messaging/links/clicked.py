@@ -9,7 +9,9 @@ from keystead.messaging.links.tables import USER_TOUCH_LINK_CLICKS, USER_TOUCH_L
 from keystead.store import Database
 
 # The messages that arrived, which are rows of another room, as far as they are looked at here.
-_MESSAGES: Final = table("user_touches", column("id", BigInteger), column("channel", Text), column("created_at", Double))
+_MESSAGES: Final = table(
+    "user_touches", column("id", BigInteger), column("channel", Text), column("created_at", Double)
+)
 
 
 @dataclass(frozen=True, slots=True)
