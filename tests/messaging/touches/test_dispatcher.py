@@ -334,7 +334,7 @@ async def test_dispatchers_at_once_send_each_touch_once(wide_room: Room):
     uids = [await room.send("ada", lane="high") for _ in range(60)]
     stop = asyncio.Event()
     crew = Crew(*(Dispatcher(room.valkey, room.clock, room.planner, room.outlets) for _ in range(3)))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         working = asyncio.create_task(crew.work(stop))
         while len(await room.texts("high")) < 60:
             await asyncio.sleep(0.05)

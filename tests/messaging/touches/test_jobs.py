@@ -37,7 +37,7 @@ async def test_the_crew_does_the_whole_way_without_being_called(wide_room: Room)
     stop = asyncio.Event()
     working = asyncio.create_task(Crew(*works).work(stop))
     await room.send("ada")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while len(await room.events()) < 2:
             await asyncio.sleep(0.05)
         stop.set()
