@@ -7,7 +7,6 @@ import pytest
 from aiohttp import ClientSession, web
 
 from keystead.messaging.email.sns import Believed, Disbelieved, Trust, fetching, kept_seconds
-from keystead.settings import EmailSettings
 from keystead.testing.clock import MovableClock
 
 from .notifications import CERTIFICATE_URL, TOPIC, Fetches, delivery, headers_of, notification, verifier
@@ -170,14 +169,6 @@ async def test_a_subscription_is_confirmed_only_at_sns(clock: MovableClock, url:
     found = await checking.verify(headers_of(words), json.dumps(words).encode())
     assert isinstance(found, Believed) and await checking.confirm(found) is confirmed
     assert (url in fetches.asked) is confirmed
-
-
-def test_the_settings_say_which_topics_are_ours() -> None:
-    ses = EmailSettings(provider="ses", topics=f" {TOPIC} ,, other ")
-    assert Trust.of(ses, topic_arn="sandbox", certificate_url="http://x") == Trust(frozenset((TOPIC, "other")))
-    assert Trust.of(EmailSettings(topics=TOPIC)).topics == frozenset(), "a sandbox believes nobody else"
-    given = Trust.of(EmailSettings(topics=TOPIC), topic_arn="sandbox", certificate_url="http://x")
-    assert given == Trust(frozenset(("sandbox",)), "http://x")
 
 
 async def test_a_sandbox_is_believed_with_its_own_certificate_and_no_other(clock: MovableClock) -> None:

@@ -17,7 +17,6 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.messaging.signatures import SNS_SIGNED, SNS_VERSIONS, is_signed_by_sns, sns_key
-from keystead.settings import EmailSettings
 
 if TYPE_CHECKING:
     import aiohttp
@@ -57,13 +56,6 @@ class Trust:
 
     topics: frozenset[str]
     certificate_url: str = ""
-
-    @classmethod
-    def of(cls, settings: EmailSettings, *, topic_arn: str = "", certificate_url: str = "") -> "Trust":
-        """As the settings say; for the provider ``sandbox``, only the sandbox whose topic and certificate are given."""
-        if settings.provider == "sandbox":
-            return cls(frozenset((topic_arn,) if topic_arn and certificate_url else ()), certificate_url)
-        return cls(frozenset(topic for each in settings.topics.split(",") if (topic := each.strip())))
 
     def is_certificate(self, url: str) -> bool:
         if self.certificate_url:
