@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import uvicorn
+from aiosmtpd.controller import Controller
 from fastapi import FastAPI
 
 from keystead.clock import SystemClock
@@ -24,6 +25,7 @@ from keystead.settings import EmailSettings
 from keystead.store import Database
 
 from .room import Room, on_sqlite
+from .test_gateway_smtp import MailServer
 
 pytestmark = on_sqlite
 
@@ -120,3 +122,27 @@ async def test_an_email_whose_answer_was_lost_is_not_sent_twice(valkey: Valkey, 
         assert carried[0].counts == {"attempted": 1, "templated": 1, "accepted": 1}
         assert len(await sandbox.outbox.messages("email", "ada@example.com")) == 1
         assert item.uid == uid and room.failed == []
+
+
+async def test_email_goes_through_a_real_mail_server(
+    valkey: Valkey, database: Database, unused_tcp_port: int
+) -> None:
+    mail_server = MailServer()
+    controller = Controller(mail_server, hostname="127.0.0.1", port=unused_tcp_port)
+    controller.start()
+    try:
+        settings = EmailSettings(provider="smtp", url=f"smtp://127.0.0.1:{unused_tcp_port}")
+        async with open_gateway(settings) as gateway:
+            room = Room(valkey, database, gateway=gateway)
+            uid = await room.queue()
+            await room.queue("nobody@example.com")
+            counts = await room.send()
+            assert (counts["accepted"], counts["failed_permanently"]) == (1, 1)
+            assert await room.reconcile() == {"attempted": 1, "succeeded_and_found": 1}
+            await room.run_jobs()
+    finally:
+        controller.stop()
+    assert [told.email.uid for told in room.succeeded] == [uid]
+    assert [failure.info.error_identifier for failure, _ in room.failed] == ["SESClientError"]
+    (mail,) = mail_server.taken
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click" and "123456" in mail.as_string()
