@@ -191,7 +191,8 @@ async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(
         await until(lambda: LETTERS.work.dead.length(valkey))
     (letter,) = await LETTERS.work.dead_letters(valkey)
     assert b'"bad"' in letter.raw and "a mistake" in letter.error
-    assert sorted(await delivered(valkey)) == sorted(letter.uid for letter in letters(12))
+    assert sorted(await delivered(valkey)) == sorted(["bad dropped", *(letter.uid for letter in letters(12))])
+    assert await LETTERS.given_up.length(valkey) == 0 and await LETTERS.intent("bad").get(valkey) is None
 
 
 async def test_due_retries_return_to_their_lane(server):

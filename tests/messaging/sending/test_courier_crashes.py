@@ -7,6 +7,7 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.messaging.sending import Verdict
+from keystead.messaging.sending.courier_given_up import settle_given_up
 
 from .mortal import Died, ForgetfulClient, MortalClient, has_died, lives
 from .post import DELIVERED, LETTERS, Letter, Postman, courier, delivered, fill
@@ -111,16 +112,16 @@ async def test_a_message_that_kills_three_couriers_is_given_up_and_the_others_ar
         working = asyncio.create_task(die_or_end(courier(server, CLOCK, postman, concurrent_requests=2).work(stop)))
         async with asyncio.timeout(30):
             while not working.done():
-                if await LETTERS.work.dead.length(server) and await DELIVERED.at().length(server) == 3:
+                if await LETTERS.work.dead.length(server) and await DELIVERED.at().length(server) == 4:
                     stop.set()
                 await asyncio.sleep(0.02)
         await expire(server, ":alive")
-        if await LETTERS.work.dead.length(server) and await DELIVERED.at().length(server) == 3:
+        if await LETTERS.work.dead.length(server) and await DELIVERED.at().length(server) == 4:
             break
     (letter,) = await LETTERS.work.dead_letters(server)
     assert b'"killer"' in letter.raw and letter.attempts == 3
-    assert sorted(set(await delivered(server))) == ["good1", "good2", "good3"]
-    assert len(await delivered(server)) == 3
+    # Its end was told too, once.
+    assert sorted(await delivered(server)) == ["good1", "good2", "good3", "killer dropped"]
 
 
 async def test_a_courier_that_was_taken_for_dead_writes_nothing_of_what_it_carried(server):
@@ -172,3 +173,20 @@ async def test_a_mortal_client_dies_where_it_should(valkey):
         with pytest.raises(Died):
             await pipeline.execute()
     assert await valkey.get("x") == b"2"
+
+
+async def test_whoever_dies_while_a_message_is_given_up_its_end_is_told_once(valkey):
+    async for mortal in lives(valkey):
+        await forget_everything(valkey)
+        await fill(valkey, Letter("killer"))
+        for _ in range(3):
+            await LETTERS.work.worker("w").take(valkey, 1, now=CLOCK.now())
+            await expire(valkey, ":alive")
+            await LETTERS.work.adopt(valkey, now=CLOCK.now(), given_up=LETTERS.given_up)
+        assert await LETTERS.given_up.length(valkey) == 1
+        await die_or_end(settle_given_up(mortal, CLOCK, LETTERS, Postman(mortal), trace_seconds=60))
+        await settle_given_up(valkey, CLOCK, LETTERS, Postman(valkey), trace_seconds=60)
+        assert await delivered(valkey) == ["killer dropped"]
+        assert await LETTERS.work.dead.length(valkey) == 1 and await LETTERS.given_up.length(valkey) == 0
+        if not mortal.dead:
+            break

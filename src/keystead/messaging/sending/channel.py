@@ -24,6 +24,7 @@ from keystead.messaging.sending.models import Lane, Outgoing
 from keystead.messaging.sending.trace import trace
 from keystead.patterns import Breaker, FailureShare, Once, PatternFacts, SmartLock, WorkList, Writes, once
 from keystead.patterns.facts import told
+from keystead.patterns.worklist_items import DeadLetter, DeadLetterCodec
 
 T = TypeVar("T", bound=Outgoing)
 
@@ -41,6 +42,7 @@ class Channel(Generic[T]):
     """The keys of what one channel sends, declared from one name and that of its queue:
 
     - ``{queue}``, ``{queue}:high`` and ``{queue}:low``, with the purgatories and dead letters of a ``WorkList``;
+    - ``{queue}:given_up``: what is about to become a dead letter, once its failure job is queued;
     - ``{channel}:retry``, and ``:high`` and ``:low`` of it: messages to be sent again, by the time they are due;
     - ``{channel}:inflight:{uid}``: the intent, written before the provider is asked and removed with the result;
     - ``{channel}:queued:{uid}``: seen, so that the same message is not queued twice within a day;
@@ -56,6 +58,10 @@ class Channel(Generic[T]):
         self.work: WorkList[T] = WorkList(keyspace, queue, of, purgatory=purgatory, **facts)
         taken, moved = ("worklist/take_from.lua",), ("delayed/move_due.lua",)
         dead = self.work.dead_key
+        self.given_up_key: ListKey[DeadLetter] = ListKey(keyspace, f"{queue}:given_up", DeadLetterCodec(), **told(
+            facts, "given up, and its failure job not queued yet",
+            scripts=("worklist/adopt.lua", "worklist/fail.lua", "worklist/recover.lua", "worklist/settle.lua"),
+        ))
         lists = {lane: ListKey(keyspace, f"{queue}:{lane}", of, **told(facts, word, scripts=taken, dead=dead))
                  for lane, word in ((Lane.HIGH, "before the others"), (Lane.LOW, "after the others"))}
         self._lists: dict[Lane, ListKey[T]] = {Lane.NORMAL: self.work.queue_key, **lists}
@@ -134,6 +140,11 @@ class Channel(Generic[T]):
         """When the next message of a lane is to be tried again."""
         name = self._retries[lane].at().name(on.layout)
         return on.run(("ZRANGE", name, 0, 0, "WITHSCORES"), _first_score, repeat=True)
+
+    @property
+    def given_up(self) -> ListRef[DeadLetter]:
+        """What is about to become a dead letter."""
+        return self.given_up_key.at()
 
     def intent(self, uid: str) -> StringRef[str]:
         return self.intent_key.at(uid)

@@ -18,6 +18,7 @@ from keystead.keys import RecordKey
 from keystead.messaging.sending.carrier import Carrier
 from keystead.messaging.sending.channel import Channel
 from keystead.messaging.sending.courier_gate import Gate
+from keystead.messaging.sending.courier_given_up import settle_given_up
 from keystead.messaging.sending.courier_hands import Hands
 from keystead.messaging.sending.courier_pace import Pace
 from keystead.messaging.sending.courier_shift import Done, Shift
@@ -105,7 +106,11 @@ class Courier(Generic[T]):
             await _until(stop, pause)
 
     async def _adopt(self) -> None:
-        adopted = await self._channel.work.adopt(self._valkey, now=self._clock.now())
+        adopted = await self._channel.work.adopt(
+            self._valkey, now=self._clock.now(), given_up=self._channel.given_up
+        )
+        await settle_given_up(self._valkey, self._clock, self._channel, self._carrier,
+                              trace_seconds=self._settings.trace_seconds)
         if adopted.items or adopted.dead:
             _log.warning("messages of dead couriers were adopted", channel=self._channel.name, items=adopted.items,
                          dead=adopted.dead)
@@ -154,7 +159,7 @@ class Courier(Generic[T]):
         shift = self._shift(new_uid("courier"), "")
         shift.run = Done(self._clock.now(), self._record.zeros())
         await self._record.begun(self._valkey, shift.run.started_at)
-        found = await shift.hands.worker.recover(self._valkey, now=self._clock.now())
+        found = await shift.hands.mourner.recover(self._valkey, now=self._clock.now())
         shift.run.recovered, shift.run.dead = found.items, found.dead
         await self._adopt()
         await self._move_due()

@@ -1,6 +1,7 @@
 """The hands of a courier: what it takes from the lanes, what it holds, and what it puts back."""
 
 import asyncio
+import copy
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,9 @@ class Hands(Generic[T]):
 
     def __init__(self, valkey: Valkey, clock: Clock, channel: Channel[T], name: str) -> None:
         self.worker = channel.work.worker(name)
+        # The same worker, whose dead are not buried before their failure jobs are queued.
+        self.mourner = copy.copy(self.worker)
+        self.mourner.dead = channel.given_up
         self.held: dict[bytes, Item[T]] = {}
         self.stir = asyncio.Event()
         self._valkey, self._clock, self._channel, self._name = valkey, clock, channel, name

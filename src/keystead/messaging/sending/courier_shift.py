@@ -16,6 +16,7 @@ from keystead.jobs import BatchRun, StopReason
 from keystead.messaging.sending.carrier import Carried, Carrier, Verdict, health_of
 from keystead.messaging.sending.channel import Channel
 from keystead.messaging.sending.courier_gate import Gate, Ticket
+from keystead.messaging.sending.courier_given_up import settle_given_up
 from keystead.messaging.sending.courier_hands import PAUSE_SECONDS, Hands
 from keystead.messaging.sending.courier_settling import LAST_SECONDS, Settlement, Settling
 from keystead.messaging.sending.models import Outgoing, TraceEntry
@@ -263,8 +264,14 @@ class Shift(Generic[T]):
         if len(ticket.items) == 1:
             item, said = ticket.items[0], f"{type(error).__name__}: {error}"[:1000]
             now = self._clock.now()
-            await self._settling.surely(lambda: self.hands.worker.fail(self._valkey, item, error=said, now=now))
+            failed = await self._settling.surely(
+                lambda: self.hands.mourner.fail(self._valkey, item, error=said, now=now)
+            )
             self.hands.let_go([item])
+            if failed is not None and failed.dead:
+                with contextlib.suppress(Unavailable):  # then whoever adopts next does it
+                    await settle_given_up(self._valkey, self._clock, self._channel, self._carrier,
+                                          trace_seconds=self._trace_seconds)
             self.run.failed += 1
             return
         for item in ticket.items:
