@@ -285,6 +285,18 @@ async def test_dead_letters_are_bounded_and_can_be_replayed(server: Valkey) -> N
     assert await raws(server, RAW.dead) == [b"no letter"]
 
 
+async def test_chosen_dead_letters_are_replayed_once(server: Valkey) -> None:
+    await RAW.push_raw(server, b"1\n2", b"3")
+    worker = RAW.worker("w")
+    for item in (await worker.take(server, 3, now=NOW)).items:
+        await worker.bury(server, [item], error="no", now=NOW)
+    first, second = await raws(server, RAW.dead)
+    assert await RAW.replay_chosen(server, first, b"no letter", first) == 1
+    assert await raws(server, RAW.queue) == [b"1\n2"]
+    assert await raws(server, RAW.dead) == [second]
+    assert await RAW.replay_chosen(server, first) == 0
+
+
 async def test_only_dead_workers_are_adopted_and_order_is_kept(server: Valkey, valkey_server, request) -> None:
     await RAW.push_raw(server, *(b"%d" % n for n in range(8)))
     dead, living = RAW.worker("dead"), RAW.worker("living")

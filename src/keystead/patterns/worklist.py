@@ -23,6 +23,7 @@ T = TypeVar("T")
 PUSH_WITHIN = Script("keystead.patterns", "scripts/worklist/push_within.lua")
 ADOPT = Script("keystead.patterns", "scripts/worklist/adopt.lua")
 REPLAY = Script("keystead.patterns", "scripts/worklist/replay.lua")
+REPLAY_CHOSEN = Script("keystead.patterns", "scripts/worklist/replay_chosen.lua")
 
 ALIVE_SECONDS = 30.0
 POISON_SECONDS = 7 * 86400.0
@@ -51,7 +52,7 @@ class WorkList(Generic[T]):
         self._rules = Rules(tries, poison_seconds, alive_seconds, most_dead)
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
-            **told(facts, "given up with the error, newest right", scripts=_scripts("bury", "fail", "replay")),
+            **told(facts, "given up with the error, newest right", scripts=_scripts("bury", "fail", "replay", "replay_chosen")),
         )
         self.queue_key: ListKey[T] = ListKey(
             keyspace, pattern, of, **told(facts, scripts=_scripts("take", "put_back", "adopt"), dead=self.dead_key)
@@ -177,6 +178,14 @@ class WorkList(Generic[T]):
     def replay(self, on: ScriptRunner, most: int) -> Awaitable[int]:
         """Return up to ``most`` of the oldest dead letters to the end of the queue; says how many."""
         return REPLAY(on, keys=[self.dead, self.queue], args=(most,))
+
+    def replay_chosen(self, on: ScriptRunner, *raw_letters: bytes) -> Awaitable[int]:
+        """Return these dead letters, byte for byte as they lie there, to the end of the queue; says how many.
+
+        One atomic step, and each letter is returned once, whoever else does the same. At most a few hundred at once:
+        each is looked for among all.
+        """
+        return REPLAY_CHOSEN(on, keys=[self.dead, self.queue], args=raw_letters, decode=int)
 
 
 def purgatory_name(pattern: str) -> str:
