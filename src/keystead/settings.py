@@ -156,6 +156,9 @@ class EmailSettings:
     templates: str = _setting("", "directory of your Jinja2 templates; they come before the built-in ones")
     concurrent_requests: int = _setting(14, "requests to the provider at once")
     rate_per_second: float = _setting(14.0, "email per second over all processes; 0 for any number")
+    verify_seconds: int = _setting(
+        600, "an email whose provider did not answer is sent again when no news of it came within this time"
+    )
     receipt_seconds: int = _setting(86_400, "without news of an email for so long, it counts as failed")
 
 

@@ -27,7 +27,7 @@ from keystead.messaging.email import (
 from keystead.messaging.email import Failures as EmailFailures
 from keystead.messaging.email import Suppressed as SuppressedEmail
 from keystead.messaging.email import jobs as email_jobs
-from keystead.messaging.links import Links, Pages
+from keystead.messaging.links import LinkQueues, Links, Pages
 from keystead.messaging.links import Unsubscribing as LinkUnsubscribing
 from keystead.messaging.links import jobs as links_jobs
 from keystead.messaging.push import ExpoGateway, Push
@@ -116,7 +116,7 @@ class Switchboard:
         self.pending = Pending(valkey, trace_seconds=kept)
         push_failures, sms_failures, email_failures = (
             [PushFailures(valkey, clock, each, cold_seconds=settings.push.cold_seconds) for each in (retries, never)],
-            [SmsFailures(valkey, clock, each) for each in (retries, never)],
+            [SmsFailures(valkey, clock, retries), SmsFailures(valkey, clock, never, most_failures=0)],
             [EmailFailures(valkey, clock, self.suppression, self.suppressed_email, each) for each in (retries, never)],
         )
         self.email_failures = email_failures[0]
@@ -131,7 +131,8 @@ class Switchboard:
         self.tracer = Tracer(valkey, database, self.outlets)
         self.queues = Queues(valkey, clock)
 
-        self.links = Links(valkey, database, clock)
+        self.links = Links(valkey, database, clock, settings=settings.links)
+        self.link_queues = LinkQueues(valkey, clock, settings=settings.links)
         self.link_unsubscribing = LinkUnsubscribing(self.links, database, self.suppression)
         self.pages = Pages(app_url=settings.messaging.app_url, site_name=settings.messaging.site_name)
 
@@ -142,9 +143,10 @@ class Switchboard:
 
     @property
     def in_sandbox(self) -> bool:
-        """Whether some channel delivers to nobody."""
+        """Whether some channel delivers to nobody, through a sandbox that this process serves itself."""
         settings = self.ground.settings
-        return SANDBOX in (settings.sms.provider, settings.email.provider, settings.push.provider)
+        channels = (settings.sms, settings.email, settings.push)
+        return any(channel.provider == SANDBOX and not channel.url for channel in channels)
 
     @asynccontextmanager
     async def working(self, book: JobBook) -> AsyncIterator["Crewed"]:
@@ -168,8 +170,6 @@ class Switchboard:
         email = await stack.enter_async_context(open_gateway(settings.email, sandbox_url=urls[2]))
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)))
         await self.points.ensure_built_in()
-        if sandbox is not None and settings.email.provider == SANDBOX:
-            await sandbox.subscribe(f"{ground.public_url}{API_PREFIX}/emails/sns-mail")
 
         push_workers = push_jobs.PushWorkers(valkey, clock, push, self.tokens, settings.push, settings.messaging)
         sms_workers = sms_jobs.SmsWorkers(
@@ -197,16 +197,18 @@ class Switchboard:
         touches_jobs.register(
             book, valkey, clock, planner, self.outlets, handlers, self.pending, log, erasure
         )
-        links_jobs.register(book, self.links, valkey, database, clock)
+        links_jobs.register(book, self.links, valkey, database, clock, settings=settings.links)
         reminders_jobs.register(book, reminders)
-        reminders_jobs.register_rows(book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock)
+        reminders_jobs.register_rows(
+            book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock, moved=reminders.again().moved
+        )
         always: list[Work] = [callbacks_relay(valkey, clock), *([sandbox] if sandbox is not None else [])]
         crew: list[Work] = [
             *push_jobs.crew(push_workers), *sms_jobs.crew(sms_workers),
             *email_jobs.crew(email_workers),
             *touches_jobs.crew(valkey, clock, planner, self.outlets, self.pending, log,
                                workers=settings.messaging.workers),
-            *links_jobs.crew(valkey, database, clock), *reminders_jobs.crew(reminders),
+            *links_jobs.crew(valkey, database, clock, settings=settings.links), *reminders_jobs.crew(reminders),
         ]
         single_runs = (
             *push_jobs.recurring(), *sms_jobs.recurring(), *email_jobs.recurring(), *touches_jobs.recurring(),
@@ -229,12 +231,16 @@ class Switchboard:
         return Sandbox(
             ground.valkey, ground.clock, url=ground.public_url, account=Account(sms.account_sid, sms.auth_token),
             inbound_url=f"{ground.public_url}{API_PREFIX}/sms/inbound_webhook",
+            events_url=f"{ground.public_url}{API_PREFIX}/emails/sns-mail",
         )
 
     def _trust(self, sandbox: "Sandbox | None") -> Trust:
         email = self.ground.settings.email
-        if sandbox is not None and email.provider == SANDBOX:
-            return Trust(frozenset((sandbox.topic_arn,)), sandbox.certificate_url)
+        if email.provider == SANDBOX:
+            from keystead.messaging.sandbox import CERTIFICATE_PATH, TOPIC_ARN
+
+            base = sandbox.base_url if sandbox is not None and not email.url else email.url.removesuffix("/ses")
+            return Trust(frozenset((TOPIC_ARN,)), base + CERTIFICATE_PATH)
         return Trust(frozenset(filter(None, (topic.strip() for topic in email.topics.split(",")))))
 
     async def _email_rate(self, gateway: EmailGateway) -> float:

@@ -11,8 +11,8 @@ from .source import PROJECT
 DOCS = PROJECT / "docs"
 # The last word of a number's name: a unit, or the thing that is counted.
 UNITS = {
-    "seconds", "ms", "bytes", "items", "keys", "port", "wires", "requests", "second", "messages", "hour", "workers", "lanes",
-    "retries",
+    "seconds", "ms", "bytes", "items", "keys", "port", "wires", "requests", "second", "messages", "hour", "workers",
+    "lanes", "retries", "clicks", "share", "streak",
 }
 
 

@@ -15,6 +15,7 @@ WITHOUT_BEHAVIOUR = {"engine/failures.py", "keys/executor.py"}
 # Modules that are tested under another name.
 TESTED_IN = {
     "cli/__main__.py": "cli/test_entry.py",
+    "cli/contacts.py": "cli/test_messages.py",
     "content/keys.py": "content/test_stats.py",
     "identity/keys.py": "identity/test_stats.py",
     "messaging/email/keys.py": "messaging/email/test_stats.py",
@@ -24,6 +25,7 @@ TESTED_IN = {
     "messaging/webhooks.py": "messaging/sms/test_stats.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",
+    "web/people.py": "scenarios/test_a_reminder_goes_out.py",
 }
 
 

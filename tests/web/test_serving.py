@@ -26,13 +26,13 @@ def installation(tmp_path, **flags):
     return App(load_settings({**given, **flags}, environment={}))
 
 
-async def serving(app, work):
+async def serving(app, work, seconds=60):
     """Run ``work(ready)`` while the server runs."""
     stop = asyncio.Event()
     ready: asyncio.Future = asyncio.get_running_loop().create_future()
     task = asyncio.ensure_future(serve(app, dashboard=False, on_ready=ready.set_result, stop=stop))
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 await task

@@ -49,7 +49,7 @@ class Assigner(SweepJob):
 
     lock = ASSIGN_LOCK
     runs = ASSIGN_RUN
-    every_seconds = 60.0
+    every_seconds = 15.0
 
     def __init__(
         self, valkey: Valkey, database: Database, clock: Clock, settings: RemindersSettings, secret: bytes, *,

@@ -150,6 +150,7 @@ class Sender(BatchJob[DueReminder]):
         return self._touches.make(
             letter.reader.sub, letter.choice.slug, channel=letter.reader.channel,
             parameters=self._parameters(letter, codes, now), uid=letter.touch_uid,
+            any_hour=True,  # they chose the hour themselves
             success=JobRef(PERSIST_JOB, made, ROOMS_QUEUE) if codes else None,
             failure=JobRef(ABANDON_JOB, made, ROOMS_QUEUE) if codes else None,
         )

@@ -7,6 +7,7 @@ from keystead.jobs import Jobs
 from keystead.members.routes import routes as members_routes
 from keystead.messaging.email.routes import routes as email_routes
 from keystead.messaging.email.routes import template_routes
+from keystead.messaging.links.routes import admin_routes as link_admin_routes
 from keystead.messaging.links.routes import landing_routes
 from keystead.messaging.links.routes import routes as links_routes
 from keystead.messaging.sandbox.routes import routes as sandbox_routes
@@ -22,6 +23,7 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     board = running.switchboard
     doors = [
         members_routes(board.contacts, board.tokens, board.timezones, Jobs(running.valkey, clock=running.clock)),
+        link_admin_routes(board.link_queues),
         touches_routes(board.messaging, board.points, board.trials, board.history, board.tracer, board.queues),
         links_routes(board.links, board.link_unsubscribing),
         reminders_routes(board.reminders, board.contacts),

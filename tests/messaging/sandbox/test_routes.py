@@ -64,5 +64,5 @@ async def test_what_the_sandbox_holds_is_for_those_who_may(at, caller):
             assert (await http.get(f"/sandbox/{path}")).status_code in (403, 404)
         assert (await http.post("/sandbox/faults", json={})).status_code == 403
         assert (await http.post("/sandbox" + MESSAGES, headers=BASIC, data=FORM)).status_code == 201
-    async with at(address=ELSEWHERE, caller=Caller(CallerKind.PROGRAM, "p", frozenset({"messages"}))) as http:
+    async with at(address=ELSEWHERE, caller=Caller(CallerKind.PROGRAM, "p", frozenset({"messaging"}))) as http:
         assert (await http.get("/sandbox/counts")).status_code == 200

@@ -46,11 +46,11 @@ class Sender:
 
     def __init__(
         self, valkey: Valkey, clock: Clock, gateway: EmailGateway, templates: Templates, suppressed: Suppressed,
-        unsubscribing: Unsubscribing, *, may_verify: bool = True, lane: int = 0,
+        unsubscribing: Unsubscribing, *, may_verify: bool = True, verify_seconds: float = VERIFY_SECONDS, lane: int = 0,
     ) -> None:
         self._valkey, self._clock, self._gateway, self._lane = valkey, clock, gateway, lane
         self._templates, self._suppressed, self._unsubscribing = templates, suppressed, unsubscribing
-        self._may_verify = may_verify and gateway.reports
+        self._may_verify, self._verify_seconds = may_verify and gateway.reports, verify_seconds
 
     async def carry(self, items: Sequence[OutgoingEmail]) -> Sequence[Carried]:
         return [await self._carry(item) for item in items]
@@ -99,7 +99,7 @@ class Sender:
             writes = Writes(self._valkey.layout)
             UNANSWERED.at(item.uid).raise_flag(writes)
             asked = msgspec.structs.replace(item, asked_at=now)
-            SENDING.retry_later(writes, asked, now + LOOK_AGAIN_SECONDS)
+            SENDING.retry_later(writes, asked, now + min(LOOK_AGAIN_SECONDS, self._verify_seconds / 4))
             return Carried(writes, Health.FAILED, facts={"answer": "lost"})
         health = Health.THROTTLED if outcome.throttled else Health.FAILED if outcome.retryable else Health.FINE
         return self._failed(
@@ -139,7 +139,7 @@ class Sender:
         if message_id is not None:
             return self._accepted(item, Accepted(message_id))
         asked = await SENDING.asked_since(self._valkey, item.uid)
-        return Verdict.WAIT if asked is not None and asked < VERIFY_SECONDS else Verdict.NOT_SENT
+        return Verdict.WAIT if asked is not None and asked < self._verify_seconds else Verdict.NOT_SENT
 
     def drop(self, item: OutgoingEmail) -> Carried:
         return self._failed(item, "send", "SESNetworkError", "ses:Dropped", extra="it may have been sent",
@@ -150,11 +150,11 @@ class Sender:
         message_id = await self._told_of(item.uid)
         if message_id is not None:
             carried = self._accepted(item, Accepted(message_id))
-        elif self._clock.now() - item.asked_at >= VERIFY_SECONDS:
+        elif self._clock.now() - item.asked_at >= self._verify_seconds:
             return None
         else:
             carried = Carried(Writes(self._valkey.layout))
-            SENDING.retry_later(carried.writes, item, self._clock.now() + LOOK_AGAIN_SECONDS)
+            SENDING.retry_later(carried.writes, item, self._clock.now() + min(LOOK_AGAIN_SECONDS, self._verify_seconds / 4))
         carried.health = Health.NOT_CALLED
         return carried
 

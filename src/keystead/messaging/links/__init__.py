@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         TrackType,
     )
     from keystead.messaging.links.pages import Pages
+    from keystead.messaging.links.queues import LinkQueues
     from keystead.messaging.links.unsubscribing import Unsubscribing
 else:
     __getattr__ = opened_when_used(__name__)
@@ -30,6 +31,7 @@ __all__ = [
     "BufferedLink",
     "ClickOutcome",
     "Clicked",
+    "LinkQueues",
     "LinkWanted",
     "Links",
     "PERSIST_JOB",

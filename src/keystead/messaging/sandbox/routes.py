@@ -9,7 +9,7 @@ from keystead.edge import Caller, ClientAddress
 from keystead.messaging.sandbox.http import Receive, SandboxApp, Scope, Send, answered, json_answer
 from keystead.messaging.sandbox.sandbox import PREFIX, Sandbox
 
-SCOPE: Final = "messages"
+SCOPE: Final = "messaging"
 # Providers have log-ins of their own; whoever stands at the door lets these through.
 PROVIDER_PREFIXES: Final = tuple(f"{PREFIX}/{name}/" for name in ("expo", "twilio", "ses", "sns"))
 

@@ -27,7 +27,7 @@ from keystead.web.stats_watch import StatsWatch
 
 JOBS_SCOPE = "jobs"
 STATS_SCOPE = "stats"
-MESSAGES_SCOPE = "messages"
+MESSAGES_SCOPE = "messaging"
 TITLE = "Keystead"
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0f9488" stroke-width="2.1" '

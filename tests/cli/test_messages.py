@@ -1,0 +1,95 @@
+"""``keystead message`` and ``keystead contacts``: writing to people from a terminal."""
+
+import asyncio
+import json
+
+import pytest
+
+from keystead.app import App
+from keystead.cli import entry
+from keystead.engine import connect
+from keystead.messaging.sms.keys import SENDING
+from keystead.settings import load_settings
+
+from .command import Outcome
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, server, capsys):
+    """Run ``keystead ARGUMENTS`` in this process, on a database of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KEYSTEAD_STORE_URL", f"sqlite:///{tmp_path / 'people.sqlite'}")
+    monkeypatch.setenv("KEYSTEAD_VALKEY_URL", server.url)
+
+    def command(*arguments: str) -> Outcome:
+        code = entry.run(list(arguments))
+        said = capsys.readouterr()
+        return Outcome(code, said.out, said.err)
+
+    return command
+
+
+@pytest.fixture
+def ada(run) -> str:
+    """Somebody who can be reached, and what they can be told of."""
+
+    async def join() -> str:
+        async with App(load_settings({})).running() as running:
+            person = await running.users.ensure("test", "ada")
+            await running.switchboard.contacts.add_phone(person.sub, "+14155550123", verified=True)
+            await running.switchboard.points.ensure_built_in()
+            return str(person.sub)
+
+    return asyncio.run(join())
+
+
+def test_a_touch_is_queued_and_its_life_can_be_followed(run, ada):
+    sent = run("message", "send", ada, "daily_reminder", "-p", "name=Ada", "-p", "url=https://example.com")
+    assert sent.code == 0, sent.err
+    uid = sent.out.strip()
+    assert uid.startswith("tch_") and uid.endswith("_sms")
+    life = run("message", "trace", uid)
+    assert life.code == 0 and "queued" in life.out and "touch_send.queued" in life.out
+    events = json.loads(run("message", "trace", uid, "--format", "json").out)
+    assert events[0]["what"] == "queued" and events[0]["facts"]["channel"] == "sms"
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (("send", "USER", "nothing_like_it"), "there is no touch point"),
+    (("send", "USER", "daily_reminder"), "name"),
+    (("send", "USER", "daily_reminder", "-p", "name"), "NAME=VALUE"),
+    (("send", "USER", "daily_reminder", "--channel", "pigeon"), "there are push, sms, email"),
+    (("trace", "tch_nothing"), "nothing is known of tch_nothing"),
+])
+def test_what_cannot_be_is_one_line_that_says_why(run, ada, arguments, says):
+    refused = run("message", *(ada if each == "USER" else each for each in arguments))
+    assert refused.code != 0 and says in refused.err and refused.err.count("\n") == 1
+
+
+def test_what_was_given_up_is_shown_by_reason_and_tried_again(run, ada, server):
+    assert "Nothing was given up." in run("message", "dead").out
+
+    async def break_one() -> None:
+        valkey = await connect(server.url)
+        await SENDING.work.push_raw(valkey, b"this is no text")
+        await SENDING.work.worker("test").take(valkey, 10, now=1.0)
+        await valkey.aclose()
+
+    asyncio.run(break_one())
+    shown = run("message", "dead")
+    assert "sms:to_send" in shown.out and "does not decode" in shown.out
+    again = run("message", "dead", "--replay", "10")
+    assert "1 of sms:to_send are tried again" in again.err and "Nothing was given up." in again.out
+
+
+def test_contacts_of_a_file_are_imported_and_wrong_lines_told(run, ada, tmp_path):
+    file = tmp_path / "contacts.csv"
+    file.write_text(f"user_sub,email,phone,verified\n{ada},ada@example.com,+14155550199,yes\n"
+                    f"nobody,x@example.com,,no\n{ada},not an address,,no\n")
+    imported = run("contacts", "import", str(file), "--format", "json")
+    assert imported.code == 1
+    result = json.loads(imported.out)
+    assert (result["lines"], result["created"]) == (3, 2)
+    assert sorted(line["line"] for line in result["broken"]) == [3, 4]
+    assert "line 3: there is no such person" in imported.err
+    assert run("contacts", "import", str(tmp_path / "none.csv")).err.startswith("keystead:")

@@ -1,0 +1,318 @@
+"""Messages under fire: workers, HTTP server, Valkey and sandbox are killed at random while touches go out.
+
+    make chaos-messaging                                     10,000 touches, 200 kills
+    python -m tests.faults.messaging_chaos --touches 300 --kills 12
+
+Afterwards every touch that was accepted must have ended in one final state, its callback must have taken effect once,
+nobody may have got a message twice without a reason, counts must add up, and no key may be left that is not explained.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from keystead.app import App
+from keystead.engine import connect
+from keystead.messaging.sandbox import Outbox
+from keystead.settings import load_settings
+from keystead.testing.server import LocalServer
+
+from . import messaging_program
+from .messaging_program import EFFECTS, PEOPLE, RUNS
+from .programs import Program, Starter, programs
+
+WORKERS = 2
+DRAIN_SECONDS = 420.0
+# What is kept for a while on purpose, so that nothing happens twice.
+MEMORIES = (
+    ":queued:", ":decided:", ":breaker", ":rate", ":poison", ":workers", ":seen", ":lock", ":alive", ":day_count:",
+    "points_version",
+)
+FAULTS = {
+    "latency_ms": 20, "server_error": 0.02, "throttle": 0.02, "cut_before": 0.01, "cut_after": 0.01, "lost": 0.02,
+    "duplicated": 0.05, "reordered": 0.05, "early": 0.05,
+}
+
+
+@dataclass
+class Report:
+    """What happened."""
+
+    kills: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    accepted: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    without_end: list[str] = field(default_factory=list)
+    two_ends: list[str] = field(default_factory=list)
+    callback_runs: int = 0
+    messages: int = 0
+    repeated: int = 0
+    unexplained: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def lines(self) -> list[str]:
+        killed = ", ".join(f"{count} {what}" for what, count in sorted(self.kills.items()))
+        return [
+            f"took              {self.seconds:.0f} s",
+            f"killed            {sum(self.kills.values())}: {killed}",
+            f"accepted          {self.accepted} touches",
+            f"ended             {dict(self.outcomes)}",
+            f"without an end    {len(self.without_end)} {self.without_end[:5] or ''}",
+            f"with two ends     {len(self.two_ends)} {self.two_ends[:5] or ''}",
+            f"callbacks ran     {self.callback_runs} times",
+            f"messages          {self.messages} at the providers, {self.repeated} of them again, "
+            f"without a reason: {len(self.unexplained)} {self.unexplained[:3] or ''}",
+            f"counts            {self.broken or 'add up'}",
+            f"undeclared keys   {self.undeclared or 'none'}",
+            f"left behind       {self.left or 'nothing'}",
+        ]
+
+    @property
+    def holds(self) -> bool:
+        wrong = self.without_end, self.two_ends, self.unexplained, self.broken, self.undeclared, self.left
+        return not any(wrong)
+
+
+class Chaos:
+    """One run."""
+
+    def __init__(self, directory: Path, touches: int, kills: int, seed: int) -> None:
+        self.directory, self.touches, self.kills = directory, touches, kills
+        self.report = Report()
+        self._random = random.Random(seed)
+        self._server = LocalServer({"appendonly": "yes", "appendfsync": "always"})
+        self._providers = LocalServer({"appendonly": "yes", "appendfsync": "always"})  # theirs, and never killed
+        self._ports = [_free_port() for _ in range(2)]
+        self._file = directory / "settings.json"
+
+    @property
+    def public_url(self) -> str:
+        return f"http://127.0.0.1:{self._ports[0]}"
+
+    @property
+    def sandbox_url(self) -> str:
+        return f"http://127.0.0.1:{self._ports[1]}/sandbox"
+
+    def settings(self) -> dict[str, object]:
+        return {
+            "valkey.url": self._server.url, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
+            "store.files_url": (self.directory / "files").as_uri(), "http.port": self._ports[0], "log.level": "error",
+            "messaging.public_url": self.public_url, "messaging.retry_base_seconds": 0.5,
+            "messaging.retry_cap_seconds": 4.0, "messaging.person_day_messages": 0, "messaging.quiet_from_hour": 0,
+            "messaging.quiet_until_hour": 0, "messaging.same_content_seconds": 0, "messaging.retries": 6,
+            "sms.url": f"{self.sandbox_url}/twilio", "sms.rate_per_second": 0.0, "sms.wait_seconds": 8,
+            "email.url": f"{self.sandbox_url}/ses", "email.rate_per_second": 0.0, "email.access_key": "key",
+            "email.secret_key": "secret", "email.receipt_seconds": 90, "email.verify_seconds": 30, "push.url": f"{self.sandbox_url}/expo",
+            "push.rate_per_second": 0.0, "push.cold_seconds": 4,
+        }
+
+    async def run(self, tell=lambda line: None) -> Report:  # type: ignore[no-untyped-def]
+        begun = time.monotonic()
+        self._server.start()
+        self._providers.start()
+        told = {"settings": self.settings(), "public_url": self.public_url, "directory": str(self.directory)}
+        self._file.write_text(json.dumps(told))
+        try:
+            async with App(load_settings(self.settings(), environment={}), [messaging_program]).running() as running:
+                await self._invite(running)
+            async with programs("tests.faults.messaging_program") as start, \
+                    programs("keystead.messaging.sandbox") as start_sandbox:
+                await self._fire(start, start_sandbox, tell)
+                tell("waiting until everything has ended")
+                await self._drain(tell)
+            await self._judge()
+        finally:
+            self._server.stop()
+            self._providers.stop()
+        self.report.seconds = time.monotonic() - begun
+        return self.report
+
+    async def _invite(self, running) -> None:  # type: ignore[no-untyped-def]
+        board = running.switchboard
+        await board.points.ensure_built_in()
+        for number in range(PEOPLE):
+            person = await running.users.ensure("chaos", str(number))
+            await board.contacts.add_phone(person.sub, f"+1415555{number:04}", verified=True)
+            await board.contacts.add_email(person.sub, f"p{number}@example.com", verified=True)
+            await board.tokens.register(person.sub, f"ExponentPushToken[chaos{number:06}]", "ios")
+
+    async def _sandbox(self, start: Starter) -> Program:
+        events = f"{self.public_url}/api/1/emails/sns-mail"
+        program = await start(
+            "--valkey-url", self._providers.url, "--port", str(self._ports[1]), "--events-url", events,
+            "--keep-messages", str(10 * self.touches + 1000), "--key-bits", "1024",
+        )
+        await program.hears(f"http://127.0.0.1:{self._ports[1]}")
+        return program
+
+    async def _fire(self, start: Starter, start_sandbox: Starter, tell) -> None:  # type: ignore[no-untyped-def]
+        sandbox = await self._sandbox(start_sandbox)
+        async with aiohttp.ClientSession() as session:
+            answer = await session.post(f"{self.sandbox_url}/faults", json=FAULTS)
+            assert answer.status == 200, await answer.text()
+        crew = [await start("work", str(self._file)) for _ in range(WORKERS)]
+        server = await start("serve", str(self._file))
+        pause = 1.0 * self.kills / max(1, self.touches)
+        boss = await start("produce", str(self._file), "0", str(self.touches), str(pause))
+        for program in (*crew, server, boss):
+            await program.hears("working", seconds=120)
+        done = 0
+        while done < self.kills:
+            await asyncio.sleep(self._random.uniform(0.1, 1.2))
+            what = self._random.choices(("worker", "server", "valkey", "sandbox", "producer"), (6, 3, 2, 2, 1))[0]
+            if what == "worker":
+                place = self._random.randrange(WORKERS)
+                if not crew[place].words("working"):
+                    continue  # one that still starts holds nothing
+                await crew[place].kill()
+                crew[place] = await start("work", str(self._file))
+            elif what == "server":
+                if not server.words("working"):
+                    continue
+                await server.kill()
+                server = await start("serve", str(self._file))
+            elif what == "sandbox":
+                await sandbox.kill()
+                sandbox = await self._sandbox(start_sandbox)
+            elif what == "producer":
+                if boss.words("produced") or not boss.words("working"):
+                    continue
+                await boss.kill()
+                boss = await start("produce", str(self._file), "0", str(self.touches), str(pause))
+            else:
+                self._server.kill()
+                await asyncio.sleep(self._random.uniform(0, 0.5))
+                self._server.ensure_running()
+            self.report.kills[what] += 1
+            done += 1
+            if done % 10 == 0:
+                tell(f"{done} of {self.kills} kills")
+            for place, program in enumerate(crew):  # whoever ended by itself, because it could not start
+                if program.process.returncode is not None:
+                    crew[place] = await start("work", str(self._file))
+            if server.process.returncode is not None:
+                server = await start("serve", str(self._file))
+        await boss.hears("produced", seconds=600)
+        for program in (*crew, server):
+            await program.hears("working", seconds=120)
+
+    async def _drain(self, tell) -> None:  # type: ignore[no-untyped-def]
+        """Until every accepted touch has an effect, or it takes too long."""
+        deadline, valkey = time.monotonic() + DRAIN_SECONDS, await connect(self._server.url)
+        try:
+            while time.monotonic() < deadline:
+                missing = self._accepted() - set(await EFFECTS.at().all(valkey))
+                if not missing and not await self._waiting(valkey):
+                    return
+                tell(f"{len(missing)} touches have not ended")
+                await asyncio.sleep(5)
+        finally:
+            await valkey.aclose()
+
+    async def _waiting(self, valkey) -> list[str]:  # type: ignore[no-untyped-def]
+        """What should be empty when everything has ended, and is not."""
+        found = []
+        async for raw in valkey.scan_iter(count=1000):
+            key = raw.decode()
+            if key.startswith(("sms:", "email:", "push:", "touch:", "outbox")) and not any(
+                part in key for part in MEMORIES
+            ):
+                found.append(key)
+        return found
+
+    def _accepted(self) -> set[str]:
+        lines = (self.directory / "accepted").read_text().splitlines()
+        return {line.split()[1] for line in lines}
+
+    async def _judge(self) -> None:
+        report, valkey, providers = self.report, await connect(self._server.url), await connect(self._providers.url)
+        try:
+            accepted, effects = self._accepted(), await EFFECTS.at().all(valkey)
+            report.accepted = len(accepted)
+            report.outcomes = Counter(effects.values())
+            report.without_end = sorted(accepted - set(effects))
+            runs = defaultdict(set)
+            for line in await RUNS.at().range(valkey, 0, -1):
+                uid, outcome = line.split()
+                report.callback_runs += 1
+                runs[uid].add(outcome)
+            report.two_ends = sorted(uid for uid, outcomes in runs.items() if len(outcomes) > 1)
+            await self._judge_messages(valkey, providers)
+            await self._judge_counts(valkey)
+            report.left = sorted(await self._waiting(valkey))[:10]
+        finally:
+            await valkey.aclose()
+            await providers.aclose()
+
+    async def _judge_messages(self, valkey, providers) -> None:  # type: ignore[no-untyped-def]
+        """A second message to somebody needs a reason: the courier died, or the answer was lost."""
+        from keystead.messaging.sending import traced
+
+        seen: Counter[str] = Counter()
+        async for message in Outbox(providers).all():
+            name = next((word.strip(",?.") for word in f"{message.title} {message.text}".replace("\n", " ").split()
+                         if word.startswith("n0")), "")
+            seen[name] += 1
+        self.report.messages = seen.total()
+        for name, count in seen.items():
+            if count > 1:
+                self.report.repeated += count - 1
+                touch = await traced(valkey, f"tch_chaos_{name[1:]}")
+                uids = [uid for entry in touch for uid in str(entry.facts.get("messages", "")).split(",") if uid]
+                steps = [entry for uid in uids for entry in await traced(valkey, uid)]
+                taken = sum(entry.what == "taken up" for entry in steps)
+                if taken < count:
+                    self.report.unexplained.append(f"{name} arrived {count} times, and was taken up {taken} times")
+
+    async def _judge_counts(self, valkey) -> None:  # type: ignore[no-untyped-def]
+        app = App(load_settings(self.settings(), environment={}), [messaging_program])
+        for family in app.catalogue().families:
+            earliest = await family.earliest(valkey)
+            if earliest is None or not family.name.startswith(("sms", "email", "push", "touch")):
+                continue
+            total: Counter[str] = Counter()
+            for day in range(earliest, earliest + 3):
+                total.update((await family.read(valkey, day)).counts)
+            counts = {event: total[event] for event in family.events}
+            for identity in family.identities:
+                if (broken := identity.check(counts)) is not None:
+                    self.report.broken.append(f"{family.name}: {broken}")
+        registry = app.registry(valkey.layout)
+        async for raw in valkey.scan_iter(count=1000):
+            if registry.resolve(raw) is None:
+                self.report.undeclared.append(raw.decode(errors="replace"))
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        port: int = made.getsockname()[1]
+        return port
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.messaging_chaos", description="messages under fire")
+    parser.add_argument("--touches", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        chaos = Chaos(Path(directory), given.touches, given.kills, given.seed)
+        report = asyncio.run(chaos.run(lambda line: print(line, flush=True)))
+    print("\n".join(report.lines()))
+    return 0 if report.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
