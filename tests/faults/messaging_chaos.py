@@ -114,7 +114,8 @@ class Chaos:
             "messaging.quiet_until_hour": 0, "messaging.same_content_seconds": 0, "messaging.retries": 6,
             "sms.url": f"{self.sandbox_url}/twilio", "sms.rate_per_second": 0.0, "sms.wait_seconds": 8,
             "email.url": f"{self.sandbox_url}/ses", "email.rate_per_second": 0.0, "email.access_key": "key",
-            "email.secret_key": "secret", "email.receipt_seconds": 90, "email.verify_seconds": 30, "push.url": f"{self.sandbox_url}/expo",
+            "email.secret_key": "secret", "email.receipt_seconds": 90, "email.verify_seconds": 30,
+            "push.url": f"{self.sandbox_url}/expo",
             "push.rate_per_second": 0.0, "push.cold_seconds": 4,
         }
 

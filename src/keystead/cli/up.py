@@ -138,8 +138,8 @@ def token(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The program that will hold it, such as prometheus.")],
     scope: Annotated[
-        list[str], typer.Option(help="What it may reach: blocks, jobs, keys, messaging, metrics, stats or users. Give it once "
-                                     "for each.")
+        list[str], typer.Option(help="What it may reach: blocks, jobs, keys, messaging, metrics, stats or users. "
+                                     "Give it once for each.")
     ],
     days: Annotated[float, typer.Option(metavar="DAYS", help="How long it works.")] = 30,
     data: DataOption = None,

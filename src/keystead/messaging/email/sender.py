@@ -51,6 +51,7 @@ class Sender:
         self._valkey, self._clock, self._gateway, self._lane = valkey, clock, gateway, lane
         self._templates, self._suppressed, self._unsubscribing = templates, suppressed, unsubscribing
         self._may_verify, self._verify_seconds = may_verify and gateway.reports, verify_seconds
+        self._look_again_seconds = min(LOOK_AGAIN_SECONDS, verify_seconds / 4)
 
     async def carry(self, items: Sequence[OutgoingEmail]) -> Sequence[Carried]:
         return [await self._carry(item) for item in items]
@@ -99,7 +100,7 @@ class Sender:
             writes = Writes(self._valkey.layout)
             UNANSWERED.at(item.uid).raise_flag(writes)
             asked = msgspec.structs.replace(item, asked_at=now)
-            SENDING.retry_later(writes, asked, now + min(LOOK_AGAIN_SECONDS, self._verify_seconds / 4))
+            SENDING.retry_later(writes, asked, now + self._look_again_seconds)
             return Carried(writes, Health.FAILED, facts={"answer": "lost"})
         health = Health.THROTTLED if outcome.throttled else Health.FAILED if outcome.retryable else Health.FINE
         return self._failed(
@@ -154,7 +155,7 @@ class Sender:
             return None
         else:
             carried = Carried(Writes(self._valkey.layout))
-            SENDING.retry_later(carried.writes, item, self._clock.now() + min(LOOK_AGAIN_SECONDS, self._verify_seconds / 4))
+            SENDING.retry_later(carried.writes, item, self._clock.now() + self._look_again_seconds)
         carried.health = Health.NOT_CALLED
         return carried
 
