@@ -66,6 +66,25 @@ def test_an_event_must_fit_and_is_not_repeated_in_the_refusal():
     assert "123456" not in str(refused.value)
 
 
+@pytest.mark.parametrize("parameters, says", [
+    ({}, "the event: it lacks name, streak; add them to the parameters"),
+    ({"name": "Ada", "streak": {}}, "streak: it lacks days; add it to the parameters"),
+    ({"name": "Ada", "streak": {"days": "secret"}}, "streak.days: it must be of type integer"),
+    ({"name": "Ada", "streak": {"days": 4, "best": 5}}, "streak: it has best, which the schema does not know"),
+    ({"name": "Ada", "streak": {"days": 4}, "nick": "secret"}, "nick: maxLength 3"),
+    ({"name": "Ada", "streak": {"days": 4}, "mood": "secret"}, "mood: enum ['good', 'bad']"),
+    ([], "the event: it must be of type object"),
+])
+def test_a_refusal_says_what_is_wrong_and_how_to_mend_it(parameters, says):
+    strict = {**SCHEMA, "properties": {
+        **SCHEMA["properties"], "nick": {"type": "string", "maxLength": 3}, "mood": {"enum": ["good", "bad"]},
+        "streak": {**SCHEMA["properties"]["streak"], "additionalProperties": False},
+    }}
+    with pytest.raises(Invalid) as refused:
+        check_parameters(strict, parameters)
+    assert str(refused.value).replace(" does not fit the schema", "") == says
+
+
 def test_a_message_may_only_use_what_every_event_has():
     check_messages(text("{name} {streak.days}", "name", "streak.days"), SCHEMA)
     assert is_required(SCHEMA, "streak.days") and not is_required(SCHEMA, "streak.best")

@@ -60,9 +60,24 @@ def _check(validator: OAS30Validator, parameters: Any) -> None:
     except (ValidationError, re.error, RecursionError, TypeError) as trouble:  # of the schema, not of the event
         raise Invalid(f"the schema cannot be used: {type(trouble).__name__}") from None
     if error is not None:
-        place = ".".join(map(str, error.absolute_path)) or "the event"
-        # The message of the library repeats the value, which may be personal.
-        raise Invalid(f"{place} does not fit the schema: {error.validator}")
+        raise Invalid(_mended(error))
+
+
+def _mended(error: ValidationError) -> str:
+    """What is wrong and how to mend it, by names and rules alone: the value that does not fit may be personal."""
+    place = ".".join(map(str, error.absolute_path)) or "the event"
+    rule, wanted, found = error.validator, error.validator_value, error.instance
+    if rule == "required" and isinstance(found, Mapping):
+        missing = [str(name) for name in wanted if name not in found]
+        why = f"it lacks {', '.join(missing)}; add {'it' if len(missing) == 1 else 'them'} to the parameters"
+    elif rule == "type":
+        why = f"it must be of type {wanted}"
+    elif rule == "additionalProperties" and isinstance(found, Mapping):
+        more = [str(name)[:60] for name in found if name not in error.schema.get("properties", {})]
+        why = f"it has {', '.join(more)}, which the schema does not know"
+    else:
+        why = f"{rule} {wanted}"
+    return f"{place} does not fit the schema: {why[:300]}"
 
 
 def check_messages(messages: Messages, schema: Mapping[str, Any]) -> None:
