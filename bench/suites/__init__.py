@@ -5,7 +5,7 @@ import importlib
 from bench.plan import Suite
 
 NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs",
-         "stats", "links", "reminders")
+         "stats", "links", "messaging", "reminders")
 
 
 def load(name: str) -> Suite:

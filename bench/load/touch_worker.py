@@ -1,0 +1,37 @@
+"""A process that works for ``touch_drain``: an installation with its crew and its jobs, until it is told to stop."""
+
+import argparse
+import asyncio
+import contextlib
+import signal
+from pathlib import Path
+
+from bench.load.provider import run
+from bench.load.touch_crowd import settings_of
+
+
+async def work(given: argparse.Namespace) -> None:
+    from keystead.app import App
+    from keystead.telemetry import configure_logging
+    from keystead.web.housekeeping import Housekeeping
+
+    settings = settings_of(given.url, given.directory, given.provider_url, given.rate)
+    configure_logging(settings.log.level, settings.log.format)
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with App(settings).running(works=True, public_url=given.provider_url) as running:
+        working = asyncio.create_task(Housekeeping(running).run())
+        await stop.wait()
+        working.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+
+
+if __name__ == "__main__":
+    flags = argparse.ArgumentParser(allow_abbrev=False)
+    flags.add_argument("--url", required=True)
+    flags.add_argument("--directory", type=Path, required=True)
+    flags.add_argument("--provider-url", required=True)
+    flags.add_argument("--rate", type=float, required=True)
+    options = flags.parse_args()
+    run(lambda: work(options))
