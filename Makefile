@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help run test check bench chaos-jobs chaos-files chaos-rotation docs browser clean
+.PHONY: help run test check bench chaos-jobs chaos-files chaos-messaging chaos-rotation docs browser clean
 
 help:  ## show what there is to do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ chaos-jobs: $(STAMP)  ## kill workers, producer and server 200 times while 10,00
 
 chaos-files: $(STAMP)  ## save 20,000 files while writers, sweepers and the server are killed; minutes
 	$(BIN)/python -m tests.faults.files_chaos
+
+chaos-messaging: $(STAMP)  ## kill workers, server, Valkey and sandbox 200 times while 10,000 messages go out; minutes
+	$(BIN)/python -m tests.faults.messaging_chaos
 
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos

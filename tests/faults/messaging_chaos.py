@@ -33,11 +33,8 @@ from .programs import Program, Starter, programs
 
 WORKERS = 2
 DRAIN_SECONDS = 420.0
-# What is kept for a while on purpose, so that nothing happens twice.
-MEMORIES = (
-    ":queued:", ":decided:", ":breaker", ":rate", ":poison", ":workers", ":seen", ":lock", ":alive", ":day_count:",
-    "points_version",
-)
+# What stays for good, on purpose. What is remembered for a while, so that nothing happens twice, expires by itself.
+STANDING = (":workers", "points_version")
 FAULTS = {
     "latency_ms": 20, "server_error": 0.02, "throttle": 0.02, "cut_before": 0.01, "cut_after": 0.01, "lost": 0.02,
     "duplicated": 0.05, "reordered": 0.05, "early": 0.05,
@@ -214,10 +211,10 @@ class Chaos:
         deadline, valkey = time.monotonic() + DRAIN_SECONDS, await connect(self._server.url)
         try:
             while time.monotonic() < deadline:
-                missing = self._accepted() - set(await EFFECTS.at().all(valkey))
-                if not missing and not await self._waiting(valkey):
+                missing, waiting = self._accepted() - set(await EFFECTS.at().all(valkey)), await self._waiting(valkey)
+                if not missing and not waiting:
                     return
-                tell(f"{len(missing)} touches have not ended")
+                tell(f"{len(missing)} touches have not ended; there is {', '.join(waiting[:4]) or 'nothing left'}")
                 await asyncio.sleep(5)
         finally:
             await valkey.aclose()
@@ -227,11 +224,10 @@ class Chaos:
         found = []
         async for raw in valkey.scan_iter(count=1000):
             key = raw.decode()
-            if key.startswith(("sms:", "email:", "push:", "touch:", "outbox")) and not any(
-                part in key for part in MEMORIES
-            ):
+            if key.startswith(("sms:", "email:", "push:", "touch:", "outbox")) and not key.endswith(STANDING):
                 found.append(key)
-        return found
+        expiries = await asyncio.gather(*(valkey.pttl(key) for key in found))
+        return [key for key, expires in zip(found, expiries, strict=True) if expires == -1]
 
     def _accepted(self) -> set[str]:
         lines = (self.directory / "accepted").read_text().splitlines()
