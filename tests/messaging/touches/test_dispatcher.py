@@ -5,10 +5,11 @@ from collections import Counter
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import replace
 from sqlalchemy import update
 
 from keystead.errors import Unavailable
-from keystead.jobs import Crew, StopReason
+from keystead.jobs import Crew, JobRef, StopReason
 from keystead.messaging.sms.keys import SENDING
 from keystead.messaging.sms.stats import SENDS as SMS_SENDS
 from keystead.messaging.touches.dispatcher import Dispatcher
@@ -124,6 +125,17 @@ async def test_a_touch_point_that_cannot_be_read_stops_only_its_own_touches(room
     await room.send("ada")
     await run(room)
     assert await room.counted() == {"queued": 2, "attempted": 2, "improper": 1, "reachable": 1}
+
+
+async def test_a_callback_that_cannot_be_queued_stops_no_other_touch(room: Room):
+    await room.point()
+    await room.person("ada", phones=PHONES[:1])
+    await TO_SEND.push(room.valkey, replace(room.touch("nobody"), failure_callback=JobRef("shop.missed", {}, "a:b")))
+    await room.send("nobody")
+    await room.send("ada")
+    assert (await run(room)).failed == 0
+    assert await room.callbacks() == ["shop.missed"] and len(await room.texts()) == 1
+    assert (await room.counted())["attempted"] == 3 and not await TO_SEND.dead.length(room.valkey)
 
 
 async def test_a_touch_that_waited_for_eight_hours_is_stale(room: Room):

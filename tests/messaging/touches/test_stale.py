@@ -1,5 +1,7 @@
 """A touch that nothing was heard of for a day and a half ends as failed, and somebody is told."""
 
+import pytest
+
 from keystead.messaging.touches.keys import PENDING, REMAINING
 from keystead.messaging.touches.stale import STALE_SECONDS
 from keystead.messaging.touches.stats import DETECTION_RUN, STALE
@@ -53,3 +55,14 @@ async def test_what_is_left_of_a_broken_touch_goes_without_a_callback(room: Room
     ended = await room.stale_job.run()
     assert not await PENDING.size(room.valkey) and not await PENDING.record(uid).exists(room.valkey)
     assert not await room.callbacks() and ended.counts["stale"] == 1
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name":"shop.missed","kwargs":{},"queue":"our:own"}'])
+async def test_a_callback_that_cannot_be_queued_stops_no_other_touch(room: Room, text: str):
+    await waiting(room, 3)
+    ((uid, _), *_) = await PENDING.index.range(room.valkey)
+    await PENDING.record(uid).update(room.valkey, failure_callback=text)
+    room.clock.advance(STALE_SECONDS + 1)
+    ended = await room.stale_job.run()
+    assert not await PENDING.size(room.valkey) and ended.counts["stale"] == 3
+    assert await room.callbacks() == ["shop.missed"] * 2

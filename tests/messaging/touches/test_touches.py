@@ -62,7 +62,8 @@ async def test_many_are_queued_in_one_round_trip_each_with_its_answer(wide_room:
     {"slug": "no spaces"}, {"channel": "pigeon"}, {"uid": "a:b"}, {"uid": ""}, {"uid": "x" * 121}, {"user_sub": ""},
     {"user_sub": "a\nb"}, {"parameters": {"x": "y" * MOST_BYTES}}, {"parameters": {"x": object()}},
     {"lane": "fast"}, {"success": JobRef("a", {"x": "y" * MOST_CALLBACK_BYTES})},
-    {"failure": JobRef("a", {"x": object()})},
+    {"failure": JobRef("a", {"x": object()})}, {"failure": JobRef("a", {}, "our:own")},
+    {"success": JobRef("a", {}, "{own}")}, {"success": JobRef("", {})},
 ])
 async def test_what_cannot_be_sent_is_refused_at_once(room: Room, given):
     facts = {"user_sub": "ada", "slug": "hello_there", "channel": "sms", **given}

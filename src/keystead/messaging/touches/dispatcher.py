@@ -14,6 +14,7 @@ from keystead.messaging.touches.stats import SEND_RUN
 
 BATCH_ITEMS: Final = 400
 MOST_WAITING: Final = 1000
+CONGESTED_SECONDS: Final = 0.1  # a channel may carry away thousands in a second
 
 
 class Dispatcher(BatchJob[Touch]):
@@ -23,6 +24,7 @@ class Dispatcher(BatchJob[Touch]):
     source, lock, runs = TO_SEND, SEND_LOCK, SEND_RUN
     batch_items = BATCH_ITEMS
     slice_items = BATCH_ITEMS
+    congested_seconds = CONGESTED_SECONDS
 
     def __init__(
         self, valkey: Valkey, clock: Clock, planner: Planner, outlets: Outlets, *,

@@ -14,7 +14,8 @@ from keystead.errors import Invalid, Refused
 from keystead.ids import UserSub, new_uid
 from keystead.jobs import ROOMS_QUEUE, JobRef
 from keystead.members import Contacts
-from keystead.messaging.sending import queue_job, trace
+from keystead.messaging.sending import trace
+from keystead.messaging.touches.callbacks import call_back
 from keystead.messaging.touches.dispatcher_guards import SAME, Guards
 from keystead.messaging.touches.dispatcher_states import States
 from keystead.messaging.touches.keys import BY_USER, TO_LOG
@@ -137,9 +138,8 @@ class _Writing:
         """The touch ends here, and its failure callback runs."""
         self._counted(outcome, breakdown)
         self._logged(event, facts)
-        if self._touch.failure_callback is not None:
-            queue_job(self.writes, self._touch.failure_callback, None, self._now)
-        self._traced(outcome, **{"callback": "queued" if self._touch.failure_callback else "none", **facts})
+        called = call_back(self.writes, self._touch.uid, self._touch.failure_callback, self._now)
+        self._traced(outcome, **{"callback": called, **facts})
         return Plan(self._touch, outcome, self.writes)
 
     def dropped(self, why: str) -> Plan:

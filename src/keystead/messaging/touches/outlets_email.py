@@ -62,7 +62,7 @@ class EmailOutlet:
         self._email.email_writes(writes, self._email.outgoing(
             message.address, shown["subject"], shown["template"], shown["template_parameters"],
             success=message.success, failure=message.failure, uid=message.uid, user_sub=message.user_sub,
-            lane=message.lane, now=message.now,
+            lane=message.lane, now=message.now, is_normal=True,
         ))
 
     def arrived(self, data_raw: str) -> Arrived:

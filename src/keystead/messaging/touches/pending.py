@@ -13,7 +13,8 @@ import msgspec
 from keystead.engine import Script, Valkey
 from keystead.jobs import JobRef
 from keystead.keys import Reference
-from keystead.messaging.sending import queue_job, trace
+from keystead.messaging.sending import trace
+from keystead.messaging.touches.callbacks import call_back
 from keystead.messaging.touches.keys import PENDING, REMAINING
 from keystead.messaging.touches.models import PendingTouch, Touch
 from keystead.patterns import Writes
@@ -79,9 +80,7 @@ class Pending:
         if record is None:
             return writes
         text = record.success_callback if which == "success" else record.failure_callback
-        if text:
-            queue_job(writes, msgspec.json.decode(text, type=JobRef), None, now)
-        facts = {"outcome": which, "callback": "queued" if text else "none", **({"why": why} if why else {})}
+        facts = {"outcome": which, "callback": call_back(writes, uid, text, now), **({"why": why} if why else {})}
         trace(writes, uid, "ended", now, kept_seconds=self._trace_seconds, **facts)
         return writes
 

@@ -12,6 +12,7 @@ from keystead.errors import DeclarationError, Invalid, LimitReached
 from keystead.ids import UserSub, new_uid
 from keystead.jobs import JobRef
 from keystead.messaging.sending import Lane, trace
+from keystead.messaging.touches.callbacks import check_callback
 from keystead.messaging.touches.keys import BY_USER, QUEUED, TO_SEND
 from keystead.messaging.touches.models import CHANNELS, Channel, Touch, TouchUid
 from keystead.messaging.touches.points_names import check_slug
@@ -90,6 +91,8 @@ class Touches:
             raise Invalid(f"a touch goes by the lane {', '.join(Lane)}, not by {lane[:40]!r}")
         given = dict(parameters or {})
         _check_size("the parameters of an event", given, MOST_BYTES)
+        check_callback(success)
+        check_callback(failure)
         _check_size("callbacks", (success, failure), MOST_CALLBACK_BYTES)
         return Touch(uid or new_uid("tch"), user_sub, slug, channel, given, success, failure, self._clock.now(),
                      lane=lane, any_hour=any_hour)
