@@ -1,5 +1,6 @@
 """Notifications as SNS writes and signs them."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -26,9 +27,12 @@ class Fetches:
         self.asked: list[str] = []
         self.cache_control = ""
         self.is_away = False
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     async def __call__(self, url: str) -> Fetched | None:
         self.asked.append(url)
+        await self.gate.wait()
         if self.is_away:
             return None
         return Fetched(_PAIR.certificate.encode() if url.endswith(".pem") else b"<ok/>", self.cache_control)

@@ -1,5 +1,7 @@
 """SES: what is sent, and what its answers mean."""
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +23,7 @@ class Provider:
     def __init__(self) -> None:
         self.status, self.body = 200, b'{"MessageId":"m-1"}'
         self.headers: dict[str, str] = {}
+        self.in_pieces = False
         self.asked: list[tuple[str, dict[str, Any], dict[str, str]]] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -29,6 +32,14 @@ class Provider:
         if self.status == 0:
             assert request.transport is not None
             request.transport.abort()
+        if self.in_pieces:
+            response = web.StreamResponse(status=self.status)
+            response.content_length = len(self.body)
+            await response.prepare(request)
+            for place in range(len(self.body)):
+                await response.write(self.body[place:place + 1])
+                await asyncio.sleep(0.005)
+            return response
         return web.Response(status=self.status or 200, body=self.body, headers=self.headers)
 
 
@@ -124,6 +135,31 @@ async def test_nobody_there_was_not_sent_and_a_lost_answer_may_have_been(unused_
     assert (got.breakdown, got.retryable, got.maybe_sent) == ("ses:ConnectionError", True, True)
 
 
+async def test_an_answer_that_arrives_in_pieces_is_read_to_its_end(unused_tcp_port: int) -> None:
+    """Otherwise an email that was sent counts as failed for good."""
+    async with provider(unused_tcp_port) as ses, SesGateway.open(settings(unused_tcp_port)) as gateway:
+        ses.in_pieces = True
+        assert await gateway.send(MAIL) == Accepted("m-1")
+
+
+async def test_a_connection_that_nobody_takes_in_time_was_not_sent(
+    unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keystead.messaging.email.gateway_ses.TIMEOUT_SECONDS", 1.0)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", unused_tcp_port))
+        deaf.listen(0)
+        async with SesGateway.open(settings(unused_tcp_port)) as gateway:
+            waiting = [asyncio.open_connection("127.0.0.1", unused_tcp_port) for _ in range(4)]
+            held = [asyncio.ensure_future(each) for each in waiting]  # until nobody else gets in
+            await asyncio.sleep(0.2)
+            got = await gateway.send(MAIL)
+            for each in held:
+                each.cancel()
+            await asyncio.gather(*held, return_exceptions=True)
+    assert isinstance(got, NotAccepted) and got.identifier == "SESNetworkError" and not got.maybe_sent
+
+
 async def test_without_credentials_nothing_is_sent(unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"AWS_EC2_METADATA_DISABLED": "true", "AWS_SHARED_CREDENTIALS_FILE": "nowhere",
                         "AWS_CONFIG_FILE": "nowhere"}.items():
@@ -141,8 +177,9 @@ async def test_without_credentials_nothing_is_sent(unused_tcp_port: int, monkeyp
         monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
         assert await gateway.send(MAIL) == Accepted("m-1"), "they are looked for again"
         assert ses.asked[0][2]["X-Amz-Security-Token"] == "token"
-        ses.status, ses.headers = 403, {"x-amzn-ErrorType": "ExpiredTokenException"}
-        assert isinstance(await gateway.send(MAIL), NoCredentials)
+        for refusal in ("ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException"):
+            ses.status, ses.headers = 403, {"x-amzn-ErrorType": refusal}
+            assert isinstance(await gateway.send(MAIL), NoCredentials), refusal
 
 
 @pytest.mark.parametrize(("quota", "wished", "allowed"), [(50.0, 14.0, 14.0), (1.0, 14.0, 1.0), (50.0, 0.0, 50.0)])

@@ -1,5 +1,6 @@
 """A call of SNS is believed only when topic, certificate and signature are what they must be."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -150,6 +151,27 @@ async def test_a_certificate_is_fetched_once_while_it_may_be_kept(clock: Movable
     assert len(fetches.asked) == 2
 
 
+async def test_a_certificate_that_is_slow_to_come_holds_up_no_call_whose_certificate_is_known(
+    clock: MovableClock,
+) -> None:
+    """Anybody who knows a topic can name a certificate that does not exist."""
+    fetches = Fetches()
+    checking = verifier(clock, fetches)
+
+    async def check(url: str = CERTIFICATE_URL) -> Believed | Disbelieved:
+        words = notification(clock, delivery(), SigningCertURL=url)
+        return await checking.verify(headers_of(words), json.dumps(words).encode())
+
+    assert isinstance(await check(), Believed)
+    fetches.gate.clear()
+    held = asyncio.ensure_future(check("https://sns.us-west-2.amazonaws.com/another.pem"))
+    while len(fetches.asked) < 2:
+        await asyncio.sleep(0)
+    assert isinstance(await asyncio.wait_for(check(), 20), Believed)
+    fetches.gate.set()
+    assert isinstance(await held, Believed)
+
+
 @pytest.mark.parametrize(("said", "seconds"), [
     ("", 600), ("no-store", 600), ("max-age=0", 5), ("public, max-age=60", 60), ("max-age=99999999", 604_800),
     ("x-max-age=7", 600),
@@ -179,9 +201,16 @@ async def test_a_sandbox_is_believed_with_its_own_certificate_and_no_other(clock
 
 
 async def test_redirects_are_not_followed(unused_tcp_port: int) -> None:
-    async def here(request: web.Request) -> web.Response:
+    async def here(request: web.Request) -> web.StreamResponse:
         if request.path == "/away":
             raise web.HTTPFound("/there")
+        if request.path == "/slow":
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for piece in (b"got ", b"it ", b"all"):
+                await response.write(piece)
+                await asyncio.sleep(0.05)
+            return response
         return web.Response(text="got it", headers={"Cache-Control": "max-age=7"})
 
     app = web.Application()
@@ -195,6 +224,8 @@ async def test_redirects_are_not_followed(unused_tcp_port: int) -> None:
             fetch = fetching(session)
             got = await fetch(f"{base}/there")
             assert got is not None and (got.raw, got.cache_control) == (b"got it", "max-age=7")
+            slow = await fetch(f"{base}/slow")
+            assert slow is not None and slow.raw == b"got it all", "a certificate may come in pieces"
             assert await fetch(f"{base}/away") is None
             assert await fetch("http://127.0.0.1:1/nobody") is None
     finally:

@@ -33,6 +33,7 @@ from keystead.messaging.email.gateway import (
     network_error,
     on_the_wire,
 )
+from keystead.messaging.sending.answers import pause_of, read_body
 from keystead.settings import EmailSettings
 
 SEND_PATH: Final = "/v2/email/outbound-emails"
@@ -41,8 +42,12 @@ SERVICE: Final = "ses"
 CHARSET: Final = "UTF-8"
 MOST_ANSWER_BYTES: Final = 65_536
 _THROTTLED: Final = frozenset(("TooManyRequestsException", "ThrottlingException", "Throttling", "RequestLimitExceeded"))
-# The proof of who we are has run out: it must be found anew, and the email is not to blame.
-_EXPIRED: Final = frozenset(("ExpiredTokenException", "ExpiredToken", "RequestExpired"))
+# The proof of who we are has run out or is not believed: it must be found anew, and the email is not to blame.
+_NOT_BELIEVED: Final = frozenset((
+    "ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId", "InvalidSignatureException",
+    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "RequestExpired", "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+))
 
 
 class SesGateway:
@@ -65,7 +70,8 @@ class SesGateway:
         url = settings.url or (sandbox_url if settings.provider == "sandbox" else real)
         if not url:
             raise Invalid("email.provider is sandbox, and no sandbox runs: set email.url, or choose ses or smtp")
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        # Whoever cannot be reached at all is known sooner, and as one who got nothing.
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, sock_connect=TIMEOUT_SECONDS / 2)
         connector = aiohttp.TCPConnector(limit=max(1, settings.concurrent_requests) + 2)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
             yield cls(session, settings, url)
@@ -77,10 +83,10 @@ class SesGateway:
             return NoCredentials("no credentials for SES were found")
         try:
             async with self._http.post(self._url + SEND_PATH, data=body, headers=headers, allow_redirects=False) as got:
-                answer = await got.content.read(MOST_ANSWER_BYTES)
+                answer = await read_body(got.content, MOST_ANSWER_BYTES)
                 return self._judged(got.status, got.headers.get("x-amzn-ErrorType", ""), answer,
                                     got.headers.get("Retry-After", ""))
-        except aiohttp.ClientConnectorError as error:
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             return network_error(error, maybe_sent=False)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return network_error(error, maybe_sent=True)
@@ -94,7 +100,8 @@ class SesGateway:
             async with self._http.get(self._url + ACCOUNT_PATH, headers=headers, allow_redirects=False) as got:
                 if got.status != 200:
                     return None
-                rate = (await got.json(content_type=None))["SendQuota"]["MaxSendRate"]
+                answer = msgspec.json.decode(await read_body(got.content, MOST_ANSWER_BYTES))
+                rate = answer["SendQuota"]["MaxSendRate"]
                 return float(rate) if float(rate) > 0 else None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, LookupError, TypeError):
             return None
@@ -158,11 +165,11 @@ class SesGateway:
         code = error_type.split(":")[0].split("#")[-1] or _code_in(answer)
         if status >= 500:
             return NotAccepted("SESServerError", f"ses:{status}", retryable=True, status=status, extra=code,
-                               retry_after_seconds=_seconds(retry_after))
+                               retry_after_seconds=pause_of(retry_after))
         if status == 429 or code in _THROTTLED:
             return NotAccepted("SESTooManyRequestsException", "ses:TooManyRequestsException", retryable=True,
-                               status=status, throttled=True, retry_after_seconds=_seconds(retry_after), extra=code)
-        if code in _EXPIRED:
+                               status=status, throttled=True, retry_after_seconds=pause_of(retry_after), extra=code)
+        if code in _NOT_BELIEVED:
             self._session = None
             return NoCredentials(f"SES says {code}")
         if status >= 300:
@@ -192,10 +199,3 @@ def _code_in(answer: bytes) -> str:
         return str(code).split("#")[-1][:100]
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
         return ""
-
-
-def _seconds(text: str) -> float:
-    try:
-        return min(max(0.0, float(text)), 3600.0)
-    except ValueError:
-        return 0.0

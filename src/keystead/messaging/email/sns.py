@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from keystead.clock import Clock
+from keystead.messaging.sending.answers import read_body
 from keystead.messaging.signatures import SNS_SIGNED, SNS_VERSIONS, is_signed_by_sns, sns_key
 
 if TYPE_CHECKING:
@@ -156,11 +157,11 @@ class Verifier:
         return isinstance(url, str) and self._trust.is_confirmation(url) and await self._fetch(url) is not None
 
     async def _key(self, url: str) -> "RSAPublicKey | None":
+        if (kept := self._kept(url)) is not None:
+            return kept
         async with self._fetching:  # many calls at once ask for the same certificate
-            now = self._clock.now()
-            kept = self._keys.get(url)
-            if kept is not None and now < kept[1]:
-                return kept[0]
+            if (kept := self._kept(url)) is not None:
+                return kept
             fetched = await self._fetch(url)
             if fetched is None:
                 return None
@@ -170,8 +171,12 @@ class Verifier:
                 return None
             while len(self._keys) >= MOST_CERTIFICATES:
                 self._keys.pop(next(iter(self._keys)))
-            self._keys[url] = key, now + kept_seconds(fetched.cache_control)
+            self._keys[url] = key, self._clock.now() + kept_seconds(fetched.cache_control)
             return key
+
+    def _kept(self, url: str) -> "RSAPublicKey | None":
+        key, until = self._keys.get(url, (None, 0.0))
+        return key if self._clock.now() < until else None
 
 
 def kept_seconds(cache_control: str) -> float:
@@ -187,7 +192,7 @@ def fetching(session: "aiohttp.ClientSession") -> Fetch:
     async def fetch(url: str) -> Fetched | None:
         try:
             async with session.get(url, allow_redirects=False) as got:
-                raw = await got.content.read(MOST_CERTIFICATE_BYTES)
+                raw = await read_body(got.content, MOST_CERTIFICATE_BYTES)
                 return Fetched(raw, got.headers.get("Cache-Control", "")) if got.status == 200 else None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return None

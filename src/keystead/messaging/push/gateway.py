@@ -10,12 +10,14 @@ import aiohttp
 import msgspec
 
 from keystead.messaging.push.models import FailureInfo, Identifier, OutgoingPush, PushReceipt, PushTicket
+from keystead.messaging.sending.answers import pause_of, read_body
 from keystead.settings import PushSettings
 
 EXPO_URL: Final = "https://exp.host"
 SEND_PATH: Final = "/--/api/v2/push/send"
 RECEIPTS_PATH: Final = "/--/api/v2/push/getReceipts"
 TIMEOUT_SECONDS: Final = 10.0
+LONGEST_PAUSE_SECONDS: Final = 86_400.0
 MOST_ANSWER_BYTES: Final = 8 * 1024 * 1024
 _LONGEST_EXTRA: Final = 500
 _RETRYABLE: Final = frozenset({Identifier.NETWORK, Identifier.CLIENT_429, Identifier.SERVER})
@@ -94,10 +96,9 @@ class ExpoGateway:
         packed = gzip.compress(msgspec.json.encode(body), 6, mtime=0)
         try:
             async with self._session.post(f"{self._url}{path}", data=packed, allow_redirects=False) as response:
-                raw = await response.content.read(MOST_ANSWER_BYTES)
-                while not response.content.at_eof() and len(raw) < MOST_ANSWER_BYTES:
-                    raw += await response.content.read(MOST_ANSWER_BYTES - len(raw))
-                return Answer(response.status, raw, _seconds(response.headers.get("Retry-After")))
+                raw = await read_body(response.content, MOST_ANSWER_BYTES)
+                pause = pause_of(response.headers.get("Retry-After"), LONGEST_PAUSE_SECONDS)
+                return Answer(response.status, raw, pause)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Answer(0, error=type(error).__name__)
 
@@ -128,11 +129,3 @@ def _of_status(status: int) -> Identifier | None:
     if status >= 500:
         return Identifier.SERVER
     return None if 200 <= status < 300 else Identifier.CLIENT_OTHER
-
-
-def _seconds(text: str | None) -> float:
-    """A pause in seconds; one that is given as a date is not worth reading."""
-    try:
-        return min(max(0.0, float(text)), 86_400.0) if text else 0.0
-    except ValueError:
-        return 0.0
