@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import Select, func, literal, select, tuple_
 
 from keystead.members.tables import USERS
 from keystead.reminders.tables import REMINDERS
@@ -43,17 +44,28 @@ class DueRows:
 
         Nobody who joined at ``joined_before`` or later is among them.
         """
-        row = REMINDERS.c
-        behind = or_(row.start_time > cursor[0], and_(row.start_time == cursor[0], row.uid > cursor[1]))
-        wanted = (
-            select(row.start_time, row.uid, row.end_time, row.channel)
-            .join(USERS, USERS.c.id == row.user_id)
-            .where(
-                row.timezone == zone, row.start_time >= cursor[0], behind, row.start_time <= up_to,
-                row.day_of_week_mask.op("&")(1 << weekday) != 0, USERS.c.created_at < joined_before,
-            )
-            .order_by(row.start_time, row.uid)
-            .limit(most)
-        )
+        wanted = page_query(zone, cursor, weekday=weekday, up_to=up_to, joined_before=joined_before, most=most)
         async with self._database.reading() as sql:
             return [DueRow(*each) for each in await sql.execute(wanted)]
+
+
+def page_query(
+    zone: str, cursor: tuple[int, str], *, weekday: int, up_to: int, joined_before: float, most: int
+) -> Select[Any]:
+    """The statement of ``page``.
+
+    The cursor is compared as a pair: databases then begin at its place in the index. Most people share a start with
+    very many others, whom each page would otherwise have to pass by again.
+    """
+    row = REMINDERS.c
+    return (
+        select(row.start_time, row.uid, row.end_time, row.channel)
+        .join(USERS, USERS.c.id == row.user_id)
+        .where(
+            row.timezone == zone, tuple_(row.start_time, row.uid) > tuple_(literal(cursor[0]), literal(cursor[1])),
+            row.start_time <= up_to, row.day_of_week_mask.op("&")(1 << weekday) != 0,
+            USERS.c.created_at < joined_before,
+        )
+        .order_by(row.start_time, row.uid)
+        .limit(most)
+    )
