@@ -55,6 +55,7 @@ class BatchJob(Generic[T]):
     slice_items: ClassVar[int] = 1
     budget_seconds: ClassVar[float] = BUDGET_SECONDS
     again_seconds: ClassVar[float] = AGAIN_SECONDS  # when a member of a delayed set that failed is due again
+    congested_seconds: ClassVar[float] = AWAY_SECONDS  # how long who works all the time waits before asking again
 
     def __init__(
         self, valkey: Valkey, clock: Clock, *, stopping: Callable[[], bool] = lambda: False, hostname: str = ""
@@ -151,7 +152,7 @@ class BatchJob(Generic[T]):
         """Work on a slice, or pause, or wait; says whether nothing was left to do."""
         if not run.held:
             if await self.is_congested() or not await self.has_credentials():
-                await pause(AWAY_SECONDS, stop)
+                await pause(self.congested_seconds, stop)
                 return False
             most = 1 if self.holds_next else self.batch_items
             now = self.clock.now()

@@ -63,7 +63,7 @@ class Writes:
         self._places: dict[bytes, int] = {}
         self._names: list[bytes] = []
         self._kinds: list[str | None] = []
-        self._commands: list[tuple[int | str | bytes, ...]] = []
+        self._commands: list[tuple[Any, ...]] = []  # place of the key, word, arguments as MessagePack has them
         self._tallies: dict[DailyFamily, Tally] = {}
 
     def __bool__(self) -> bool:
@@ -73,22 +73,25 @@ class Writes:
 
     def run(self, command: Command, decode: Callable[[Reply], T], *, repeat: bool = False) -> Awaitable[T]:
         """Remember one command."""
-        name, *arguments = command
-        word = name.decode() if isinstance(name, bytes) else str(name)
-        kind = _KINDS.get(word.upper())
+        name = command[0]
+        word = spelled = name if type(name) is str else name.decode() if isinstance(name, bytes) else str(name)
+        if word not in _KINDS:
+            spelled = word.upper()
+        kind = _KINDS.get(spelled)
         if kind is None:
             raise DeclarationError(f"{word} cannot be a guarded write: those are commands that write one key")
-        if not arguments or (len(arguments) > 1 and word.upper() in _ONE_ARGUMENT):
-            raise DeclarationError(f"{word} can be a guarded write with one key only, got {len(arguments)}")
-        if len(arguments) > MOST_ARGUMENTS:
-            raise DeclarationError(f"{word}: {len(arguments)} arguments; a guarded write has at most {MOST_ARGUMENTS}")
-        key = _raw(arguments[0])
-        place = self._place(key if isinstance(key, bytes) else key.encode())
+        arguments = len(command) - 1
+        if not arguments or (arguments > 1 and spelled in _ONE_ARGUMENT):
+            raise DeclarationError(f"{word} can be a guarded write with one key only, got {arguments}")
+        if arguments > MOST_ARGUMENTS:
+            raise DeclarationError(f"{word}: {arguments} arguments; a guarded write has at most {MOST_ARGUMENTS}")
+        key = command[1]
+        place = self._place(key if type(key) is bytes else _raw(key))
         if self._kinds[place] is None:
             # What is made anew first may have had any type; otherwise the first that cares decides.
-            self._kinds[place] = "" if word.upper() in _ANEW else kind or None
-        self._commands.append((place, word, *map(_raw, arguments[1:])))
-        return _NoAnswer()
+            self._kinds[place] = "" if spelled in _ANEW else kind or None
+        self._commands.append((place, word, *[each if type(each) is str else _text(each) for each in command[2:]]))
+        return _NO_ANSWER
 
     def run_block(
         self, commands: Sequence[Command], decode: Callable[[list[Reply]], T], *, repeat: bool = False
@@ -96,7 +99,7 @@ class Writes:
         """Remember several commands."""
         for command in commands:
             self.run(command, _unread)
-        return _NoAnswer()
+        return _NO_ANSWER
 
     def run_script(self, script: Script, rest: tuple[Argument, ...], decode: Callable[[Reply], T]) -> Awaitable[T]:
         raise DeclarationError(f"{script} cannot be a guarded write: those are commands that write one key, and counts")
@@ -107,14 +110,17 @@ class Writes:
         if kept is None:
             kept = self._tallies[tally.family] = type(tally)(tally.family)
         kept.merge(tally)
-        return _NoAnswer()
+        return _NO_ANSWER
 
     def add(self, other: "Writes") -> Self:
         """Let everything that ``other`` remembers follow."""
         if other.layout is not self.layout:
             raise DeclarationError("writes for two layouts of keys cannot be joined")
-        for place, word, *arguments in other._commands:
-            self.run((str(word), other._names[int(place)], *arguments), _unread)
+        places = [self._place(name) for name in other._names]
+        for place, kind in zip(places, other._kinds, strict=True):
+            if self._kinds[place] is None:
+                self._kinds[place] = kind
+        self._commands += [(places[place], *rest) for place, *rest in other._commands]
         for tally in other._tallies.values():
             self.count(tally)
         return self
@@ -142,8 +148,7 @@ class Writes:
             more, most_fields, amounts = tally.amounts(layout)
             names += more
             tallies.append((first, len(names) - 1, secrets.token_urlsafe(9), most_fields, amounts))
-        commands = [(place, word, *map(_text, values)) for place, word, *values in self._commands]
-        return names, msgspec.msgpack.encode(([kind or "" for kind in self._kinds], commands, tallies))
+        return names, msgspec.msgpack.encode(([kind or "" for kind in self._kinds], self._commands, tallies))
 
     def stored(self, reply: Sequence[int]) -> None:
         """Count what ``write_all`` gave: two numbers for each family, late entries and overflow."""
@@ -193,17 +198,24 @@ class _NoAnswer:
         yield
 
 
-def _raw(value: Argument) -> str | bytes:
+_NO_ANSWER = _NoAnswer()
+
+
+def _raw(value: Argument) -> bytes:
     # As the wire spells them: Lua would round large integers.
-    if isinstance(value, str | bytes):
+    if isinstance(value, bytes):
         return value
-    return repr(value) if isinstance(value, float) else str(value)
+    return (value if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)).encode()
 
 
-def _text(value: str | bytes | int) -> msgspec.Raw | str | int:
-    """Bytes as MessagePack text, whatever they are: the server's Lua knows no other kind, and takes text as bytes."""
+def _text(value: Argument) -> msgspec.Raw | str:
+    """What MessagePack writes as text, whatever it is: the server's Lua knows no other kind, and takes it as bytes."""
     if not isinstance(value, bytes):
-        return value
+        return value if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        pass
     length = len(value)
     if length < 32:
         return msgspec.Raw(bytes((0xA0 | length,)) + value)

@@ -38,18 +38,21 @@ class Email:
     def outgoing(
         self, to: str, subject: str, template: str, parameters: Mapping[str, Any] | None = None, *,
         success: JobRef | None = None, failure: JobRef | None = None, uid: str | None = None, user_sub: str = "",
-        lane: str = Lane.NORMAL, now: float | None = None,
+        lane: str = Lane.NORMAL, now: float | None = None, is_normal: bool = False,
     ) -> OutgoingEmail:
-        """An email that can be queued; ``Invalid`` says what is wrong with it. Nothing is sent yet."""
+        """An email that can be queued; ``Invalid`` says what is wrong with it. Nothing is sent yet.
+
+        ``is_normal``: the address is one that was checked when it was stored.
+        """
         at = self._clock.now() if now is None else now
         success = success or JobRef(SUCCEEDED_JOB, queue=ROOMS_QUEUE)
         failure = failure or JobRef(FAILED_JOB, queue=ROOMS_QUEUE)
         for callback in (success, failure):
             check_callback(callback)
         item = OutgoingEmail(
-            uid=uid or new_uid("em"), email=normal_email(to), subject=_subject(subject), template=template,
-            template_parameters=dict(parameters or {}), initially_queued_at=at, last_queued_at=at, failure_job=failure,
-            success_job=success, user_sub=user_sub, lane=lane_of(lane).value,
+            uid=uid or new_uid("em"), email=to if is_normal else normal_email(to), subject=_subject(subject),
+            template=template, template_parameters=dict(parameters or {}), initially_queued_at=at, last_queued_at=at,
+            failure_job=failure, success_job=success, user_sub=user_sub, lane=lane_of(lane).value,
         )
         if _UID.fullmatch(item.uid) is None:
             raise Invalid("the uid of an email has up to 100 letters, digits, _ or -")
