@@ -275,7 +275,7 @@ class Chaos:
 
     async def _judge_counts(self, valkey) -> None:  # type: ignore[no-untyped-def]
         app = App(load_settings(self.settings(), environment={}), [messaging_program])
-        for family in app.catalogue().families:
+        for family in app.catalogue().families.values():
             earliest = await family.earliest(valkey)
             if earliest is None or not family.name.startswith(("sms", "email", "push", "touch")):
                 continue

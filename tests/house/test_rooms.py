@@ -25,6 +25,10 @@ TESTED_IN = {
     "messaging/webhooks.py": "messaging/sms/test_stats.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",
+    "messaging/email/overview.py": "messaging/sending/test_overview.py",
+    "messaging/push/overview.py": "messaging/sending/test_overview.py",
+    "messaging/sms/overview.py": "messaging/sending/test_overview.py",
+    "reminders/overview.py": "messaging/sending/test_overview.py",
     "web/people.py": "scenarios/test_a_reminder_goes_out.py",
 }
 

@@ -133,7 +133,8 @@ OTHERS: dict[type, dict[str, Operation | None]] = {
         "size": lambda ref, ex: ref.size(ex), "remove": lambda ref, ex: ref.remove(ex, "other"), "codec": None,
     },
     SortedSetRef: {
-        "score": lambda ref, ex: ref.score(ex, "a"), "range": lambda ref, ex: ref.range(ex),
+        "score": lambda ref, ex: ref.score(ex, "a"), "lowest_score": lambda ref, ex: ref.lowest_score(ex),
+        "range": lambda ref, ex: ref.range(ex),
         "range_by_score": lambda ref, ex: ref.range_by_score(ex), "count": lambda ref, ex: ref.count(ex),
         "size": lambda ref, ex: ref.size(ex), "remove": lambda ref, ex: ref.remove(ex, "other"), "codec": None,
     },

@@ -37,6 +37,7 @@ async def test_a_sorted_set(valkey: Any) -> None:
     ref = DUE.at("1")
     assert (await ref.add(valkey, "a", 3), await ref.add(valkey, "a", 1.5)) == (True, False)
     assert await ref.add_many(valkey, {"b": 2.0, "c": float("inf")}) == 2
+    assert await ref.lowest_score(valkey) == 1.5 and await DUE.at("none").lowest_score(valkey) is None
     assert await ref.range(valkey) == [("a", 1.5), ("b", 2.0), ("c", float("inf"))]
     assert await ref.range(valkey, 0, 0, descending=True) == [("c", float("inf"))]
     assert await ref.range_by_score(valkey, 1.5, 2) == [("a", 1.5), ("b", 2.0)]

@@ -144,6 +144,11 @@ class SortedSetRef(ElementsRef[T]):
         limits = () if limit is None else ("LIMIT", 0, limit)
         return self._use(executor, (*bounds, *limits, "WITHSCORES"), self._scored)
 
+    def lowest_score(self, executor: Executor) -> Awaitable[float | None]:
+        """The score of the first member, whether or not that decodes; None of an empty set."""
+        command = ("ZRANGE", self.name(executor.layout), 0, 0, "WITHSCORES")
+        return self._use(executor, command, _first_score)
+
     def count(
         self, executor: Executor, least: float = float("-inf"), most: float = float("inf")
     ) -> Awaitable[int]:
@@ -172,3 +177,9 @@ def _score(value: float) -> float | str:
     if value != value:
         raise DeclarationError("a score must be a number")
     return value if abs(value) != float("inf") else ("inf" if value > 0 else "-inf")
+
+
+def _first_score(reply: Reply) -> float | None:
+    if not reply:
+        return None
+    return float(reply[0][1] if isinstance(reply[0], list | tuple) else reply[1])

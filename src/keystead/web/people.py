@@ -5,14 +5,20 @@ from fastapi import FastAPI
 from keystead.app import Running
 from keystead.jobs import Jobs
 from keystead.members.routes import routes as members_routes
+from keystead.messaging.email.overview import OVERVIEW as EMAIL
 from keystead.messaging.email.routes import routes as email_routes
 from keystead.messaging.email.routes import template_routes
 from keystead.messaging.links.routes import admin_routes as link_admin_routes
 from keystead.messaging.links.routes import landing_routes
 from keystead.messaging.links.routes import routes as links_routes
+from keystead.messaging.push.overview import OVERVIEW as PUSH
 from keystead.messaging.sandbox.routes import routes as sandbox_routes
+from keystead.messaging.sending import OverviewReader
+from keystead.messaging.sending.routes import admin_routes
+from keystead.messaging.sms.overview import OVERVIEW as SMS
 from keystead.messaging.sms.routes import routes as sms_routes
 from keystead.messaging.touches.routes import routes as touches_routes
+from keystead.reminders.overview import OVERVIEW as REMINDERS
 from keystead.reminders.routes import routes as reminders_routes
 
 TEMPLATES_PREFIX = "/api/3"
@@ -23,6 +29,7 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     board = running.switchboard
     doors = [
         members_routes(board.contacts, board.tokens, board.timezones, Jobs(running.valkey, clock=running.clock)),
+        admin_routes(OverviewReader(running.valkey, running.clock), (PUSH, SMS, EMAIL, REMINDERS)),
         link_admin_routes(board.link_queues),
         touches_routes(board.messaging, board.points, board.trials, board.history, board.tracer, board.queues),
         links_routes(board.links, board.link_unsubscribing),

@@ -5,6 +5,7 @@ from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict
 from keystead.messaging.sending.channel import Channel, lane_of
 from keystead.messaging.sending.courier import Courier, CourierSettings
 from keystead.messaging.sending.models import Fact, Lane, Outgoing, TraceEntry
+from keystead.messaging.sending.overview import Overview, OverviewReader, WatchedRun, WatchedSet
 from keystead.messaging.sending.retries import Retries, backoff, decide, retry_or_abandon
 from keystead.messaging.sending.trace import trace, trace_all, traced
 
@@ -18,9 +19,13 @@ __all__ = [
     "Health",
     "Lane",
     "Outgoing",
+    "Overview",
+    "OverviewReader",
     "Retries",
     "TraceEntry",
     "Verdict",
+    "WatchedRun",
+    "WatchedSet",
     "backoff",
     "callbacks_relay",
     "decide",

@@ -1,0 +1,96 @@
+"""What waits in a room, and how its jobs last ran: for people who look after it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.keys import ListRef, RecordKey, SortedSetRef, Undecodable
+from keystead.keys.executor import Reply
+from keystead.patterns import DelayedSet, WorkList
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSet:
+    """Members by time. Those due ``late_seconds`` ago should have been dealt with; None: that says nothing."""
+
+    index: SortedSetRef[Any]
+    late_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRun:
+    """The last run of a job, and where its workers hold what they took."""
+
+    runs: RecordKey[Any]
+    source: WorkList[Any] | DelayedSet[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What can be asked about a room, by the names under which HTTP asks. ``since``: fields that say how old one is."""
+
+    room: str
+    lists: Mapping[str, ListRef[Any]] = field(default_factory=dict)
+    sets: Mapping[str, WatchedSet] = field(default_factory=dict)
+    runs: Mapping[str, WatchedRun] = field(default_factory=dict)
+    since: tuple[str, ...] = ("last_queued_at", "information_received_at", "received_at")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.lists, *self.sets, *self.runs)
+
+
+class OverviewReader:
+    """Answers. Each answer costs a few commands, however much waits."""
+
+    def __init__(self, valkey: Valkey, clock: Clock) -> None:
+        self._valkey, self._clock = valkey, clock
+
+    async def read(self, overview: Overview, name: str) -> dict[str, Any]:
+        """What there is to say about one of ``overview.names``."""
+        if name in overview.lists:
+            return await self._list(overview.lists[name], overview.since)
+        if name in overview.sets:
+            return await self._set(overview.sets[name])
+        return await self._run(overview.runs[name])
+
+    async def _list(self, place: ListRef[Any], since: tuple[str, ...]) -> dict[str, Any]:
+        raw = await self._valkey.run(("LINDEX", place.name(self._valkey.layout), 0), _as_it_is, repeat=True)
+        try:
+            first = None if raw is None else place.codec.decode(raw)
+        except Undecodable:
+            first = None
+        found = (getattr(first, name, None) for name in since)
+        oldest_at = next((at for at in found if isinstance(at, int | float)), None)
+        return {"length": await place.length(self._valkey), "oldest_at": oldest_at}
+
+    async def _set(self, watched: WatchedSet) -> dict[str, Any]:
+        index = watched.index
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            length, first = index.size(pipeline), index.lowest_score(pipeline)
+            late = None if watched.late_seconds is None else index.count(
+                pipeline, most=self._clock.now() - watched.late_seconds)
+            await pipeline.execute()
+        shown = {"length": await length, "oldest_at": await first}
+        return shown if late is None else {**shown, "num_overdue": await late}
+
+    async def _run(self, watched: WatchedRun) -> dict[str, Any]:
+        found = await watched.runs.at().get(self._valkey)
+        facts: dict[str, Any] = {} if found is None else msgspec.to_builtins(found)
+        if watched.source is not None:
+            facts["in_purgatory"] = await self._held(watched.source)
+        return facts
+
+    async def _held(self, source: WorkList[Any] | DelayedSet[Any]) -> int:
+        workers = await source.workers_key.at().members(self._valkey)
+        places = [source.purgatory_key.at(), *(source.worker_key.at(worker) for worker in workers)]
+        return sum([await (place.length(self._valkey) if isinstance(place, ListRef) else place.size(self._valkey))
+                    for place in places])
+
+
+def _as_it_is(reply: Reply) -> Reply:
+    return reply
