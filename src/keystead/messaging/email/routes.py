@@ -82,7 +82,7 @@ def routes(
         return HTMLResponse(_PAGE.format(
             f"<h1>Unsubscribe</h1><p>Shall {address} get no more of these emails?</p>"
             '<form method="post"><button style="font-size:1rem;padding:.6rem 1.2rem">Unsubscribe</button></form>'
-        ), headers={"Referrer-Policy": "no-referrer"})
+        ), headers={"Referrer-Policy": "same-origin"})  # with no-referrer the form's origin is null, and refused
 
     @router.post("/emails/authorize_templating")
     async def authorize(request: Request, wanted: TemplateWanted) -> TemplateToken:

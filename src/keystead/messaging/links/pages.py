@@ -12,7 +12,9 @@ from keystead.messaging.links.models import Target
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; "
                                "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",  # a code may be a secret
+    # A code may be a secret, so no other site is told of it. Our own has to be: a page that tells nobody sends its form
+    # with the origin "null", which the server takes for a page of another site.
+    "Referrer-Policy": "same-origin",
     "X-Robots-Tag": "noindex, nofollow",
     "Cache-Control": "no-store",
 }
