@@ -157,7 +157,7 @@ async def test_a_lost_answer_is_cleared_up_by_news_that_carry_our_uid(room: Room
     assert await room.counted(EVENTS) == {"attempted": {"found": 1}, "succeeded": {"found": 1}}
 
 
-async def test_a_lost_answer_without_news_is_sent_again_after_ten_minutes(room: Room) -> None:
+async def test_a_lost_answer_without_news_counts_as_failed_after_ten_minutes_and_is_sent_again(room: Room) -> None:
     room.provider.answers.append(LOST)
     uid = await room.queue()
     await room.send()
@@ -166,9 +166,45 @@ async def test_a_lost_answer_without_news_is_sent_again_after_ten_minutes(room: 
         assert (await room.send())["attempted"] == 0
     assert len(room.provider.sent) == 1
     room.later(61)
+    counts = await room.send()
+    assert (counts["attempted"], counts["templated"], counts["failed_transiently"]) == (1, 1, 1)
+    assert not await UNANSWERED.at(uid).is_raised(room.valkey)
+    await room.run_jobs()
+    room.later(31)
     assert (await room.send())["accepted"] == 1
     assert [mail.uid for mail in room.provider.sent] == [uid, uid]
-    assert not await UNANSWERED.at(uid).is_raised(room.valkey)
+    assert await room.counted(SENDS) == {
+        "queued": 1, "attempted": 2, "templated": 2, "failed_transiently": {"ses:ConnectionError": 1}, "retried": 1,
+        "accepted": {"code": 1},
+    }
+
+
+async def test_an_email_whose_every_answer_is_lost_is_given_up_after_four_tries(room: Room) -> None:
+    """It used to be sent every ten minutes for ever, and its callback never ran."""
+    room.provider.answers.extend([LOST] * 50)
+    uid = await room.queue()
+    for _ in range(80):
+        await room.send()
+        await room.run_jobs()
+        room.later(120)
+    assert [mail.uid for mail in room.provider.sent] == [uid] * 4
+    assert [after for _, after in room.failed] == [AfterFailure.RETRY] * 3 + [AfterFailure.ABANDON]
+    assert (await room.counted(SENDS))["abandoned"] == 1
+
+
+async def test_where_it_may_not_be_sent_twice_a_lost_answer_is_a_failure_for_good(
+    server: Valkey, database: Database
+) -> None:
+    room = Room(server, database, on_ambiguous="drop")
+    room.provider.answers.append(LOST)
+    await room.queue()
+    assert (await room.send())["failed_permanently"] == 1
+    await room.run_jobs()
+    ((failure, after),) = room.failed
+    assert (failure.info.error_identifier, after) == ("SESNetworkError", AfterFailure.NOTHING)
+    room.later(7200)
+    await room.send()
+    assert len(room.provider.sent) == 1
 
 
 async def test_where_nobody_reports_a_lost_answer_is_a_failure_like_others(room: Room) -> None:

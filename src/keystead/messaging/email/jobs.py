@@ -56,8 +56,7 @@ class EmailWorkers:
     def sender(self) -> Sender:
         return Sender(
             self.valkey, self.clock, self.gateway, self.templates, self.suppressed, self.unsubscribing,
-            may_verify=self.messaging.on_ambiguous == "verify", verify_seconds=self.email.verify_seconds,
-            lane=self.lane,
+            on_ambiguous=self.messaging.on_ambiguous, verify_seconds=self.email.verify_seconds, lane=self.lane,
         )
 
     def courier(self, **options: Any) -> Courier[OutgoingEmail]:

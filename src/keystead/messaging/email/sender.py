@@ -37,20 +37,23 @@ _MESSAGE_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 class Sender:
     """The carrier of email: one request for each.
 
-    ``may_verify``: an email whose answer was lost waits ten minutes for news that it was sent, and only then is sent
-    again. Otherwise it counts as failed at once, and is sent again as others that failed. ``lane`` is the number of the
-    cluster's lane that the connection is for.
+    An email whose answer was lost, with ``on_ambiguous`` verify, waits ten minutes for news that it was sent, and only
+    then counts as failed; with resend, or where nobody reports, it counts as failed at once. Either way it is sent
+    again as others that failed are, so often and no more. With drop it is not sent again. ``lane`` is the number of
+    the cluster's lane that the connection is for.
     """
 
     batch_items: Final = 1
 
     def __init__(
         self, valkey: Valkey, clock: Clock, gateway: EmailGateway, templates: Templates, suppressed: Suppressed,
-        unsubscribing: Unsubscribing, *, may_verify: bool = True, verify_seconds: float = VERIFY_SECONDS, lane: int = 0,
+        unsubscribing: Unsubscribing, *, on_ambiguous: str = "verify", verify_seconds: float = VERIFY_SECONDS,
+        lane: int = 0,
     ) -> None:
         self._valkey, self._clock, self._gateway, self._lane = valkey, clock, gateway, lane
         self._templates, self._suppressed, self._unsubscribing = templates, suppressed, unsubscribing
-        self._may_verify, self._verify_seconds = may_verify and gateway.reports, verify_seconds
+        self._may_verify, self._may_repeat = on_ambiguous == "verify" and gateway.reports, on_ambiguous != "drop"
+        self._verify_seconds = verify_seconds
         self._look_again_seconds = min(LOOK_AGAIN_SECONDS, verify_seconds / 4)
 
     async def carry(self, items: Sequence[OutgoingEmail]) -> Sequence[Carried]:
@@ -58,9 +61,7 @@ class Sender:
 
     async def _carry(self, item: OutgoingEmail) -> Carried:
         if item.asked_at:
-            known = await self._known(item)
-            if known is not None:
-                return known
+            return await self._known(item)
         if await self._suppressed.has(item.email):
             return self._failed(item, "template", "Suppressed", "template:Suppressed", health=Health.NOT_CALLED)
         rendered = self._templates.render(item.template, item.template_parameters)
@@ -103,8 +104,9 @@ class Sender:
             SENDING.retry_later(writes, asked, now + self._look_again_seconds)
             return Carried(writes, Health.FAILED, facts={"answer": "lost"})
         health = Health.THROTTLED if outcome.throttled else Health.FAILED if outcome.retryable else Health.FINE
+        retryable = outcome.retryable and (self._may_repeat or not outcome.maybe_sent)
         return self._failed(
-            item, "send", outcome.identifier, outcome.breakdown, retryable=outcome.retryable, extra=outcome.extra,
+            item, "send", outcome.identifier, outcome.breakdown, retryable=retryable, extra=outcome.extra,
             health=health, retry_after_seconds=outcome.retry_after_seconds, status=outcome.status,
         )
 
@@ -146,13 +148,14 @@ class Sender:
         return self._failed(item, "send", "SESNetworkError", "ses:Dropped", extra="it may have been sent",
                             health=Health.NOT_CALLED)
 
-    async def _known(self, item: OutgoingEmail) -> Carried | None:
-        """What is known of an email whose answer was lost; None: enough was waited, it is to be sent again."""
+    async def _known(self, item: OutgoingEmail) -> Carried:
+        """What is known of an email whose answer was lost. When enough was waited, that try of it has failed."""
         message_id = await self._told_of(item.uid)
         if message_id is not None:
             carried = self._accepted(item, Accepted(message_id))
         elif self._clock.now() - item.asked_at >= self._verify_seconds:
-            return None
+            carried = self._failed(item, "send", "SESNetworkError", "ses:ConnectionError", retryable=True,
+                                   extra="no answer, and no news")
         else:
             carried = Carried(Writes(self._valkey.layout))
             SENDING.retry_later(carried.writes, item, self._clock.now() + self._look_again_seconds)
