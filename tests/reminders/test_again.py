@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 from sqlalchemy import update
 
 from keystead.engine import Valkey
+from keystead.jobs import RetryLater
 from keystead.reminders.again import Again
-from keystead.reminders.keys import QUEUED, SENT
+from keystead.reminders.keys import PROGRESS, QUEUED, SENT
 from keystead.reminders.models import DueReminder
 from keystead.reminders.tables import REMINDERS
 from keystead.settings import RemindersSettings
@@ -56,6 +58,30 @@ async def test_one_that_is_still_ahead_is_left_to_its_turn(room: Room) -> None:
     room.clock.advance(3 * HOUR)
     await room.run()
     assert instant("2026-03-02T09:00") <= (await room.times())["udr_a", TODAY] <= instant("2026-03-02T10:00")
+
+
+async def test_one_that_is_about_to_be_passed_has_its_time_whoever_is_first(room: Room) -> None:
+    """A page that was read before the edit may be written after it: then nobody comes by the new place any more."""
+    await edit(room, 6 * HOUR + 600, 8 * HOUR)
+    times = await room.times()
+    assert instant("2026-03-02T06:10") <= times["udr_a", TODAY] <= instant("2026-03-02T08:00")
+    await PROGRESS.at("America/Los_Angeles", TODAY).update(room.valkey, start_time=7 * HOUR, uid="udr_z", finished=0)
+    await room.run()
+    assert await room.times() == times
+
+
+async def test_one_whose_turn_comes_gets_the_same_time_again(room: Room) -> None:
+    await edit(room, 6 * HOUR + 600, 8 * HOUR)
+    times = await room.times()
+    room.clock.advance(60)
+    await room.run()
+    assert await room.times() == times
+
+
+async def test_a_crowd_that_comes_at_once_waits_while_too_many_do(room: Room) -> None:
+    again = Again(room.valkey, room.database, room.clock, RemindersSettings(queued_items=0), room.assigner)
+    with pytest.raises(RetryLater):
+        await again.moved(["udr_a"])
 
 
 async def test_one_that_was_dealt_with_today_is_not_sent_again(room: Room) -> None:

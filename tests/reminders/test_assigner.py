@@ -1,7 +1,9 @@
 """Times of reminders, over zones, clock changes, crashes and edits."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +13,7 @@ from keystead.engine import Valkey
 from keystead.jobs import StopReason
 from keystead.members.tables import USERS
 from keystead.reminders.assigner import Assigner
+from keystead.reminders.due_rows import DueRow
 from keystead.reminders.keys import EARLIEST, PROGRESS, QUEUED, SENT, ZONES
 from keystead.reminders.stats import ASSIGN_RUN
 from keystead.reminders.stats import SENT as COUNTED
@@ -217,6 +220,27 @@ async def test_runs_at_once_give_each_reminder_one_time_and_count_it_once(server
         stop.set()
     counted = await COUNTED.read(server, day("2026-03-02"))
     assert counted.counts["attempted"] == counted.counts["time_assigned"] == 60
+
+
+async def test_a_run_that_was_overtaken_goes_on_from_where_the_other_is(valkey: Valkey, database: Database) -> None:
+    """The other run began earlier, and so went less far: what it left out must not count as done."""
+    room = Room(valkey, database, "2026-03-02 05:50")
+    for number in range(5):
+        await room.remind(f"udr_{number}")
+    rows, progress = room.assigner._rows, PROGRESS.at("America/Los_Angeles", day("2026-03-02"))
+    page, overtaken = rows.page, []
+
+    async def overtaking(zone: str, cursor: tuple[int, str], **asked: Any) -> Sequence[DueRow]:
+        found = await page(zone, cursor, **asked)
+        if found and not overtaken:
+            overtaken.append(found[1].uid)
+            await progress.update(valkey, start_time=found[1].start_time, uid=found[1].uid, finished=0)
+        return found
+
+    rows.page = overtaking  # type: ignore[method-assign]
+    await room.run()
+    assert overtaken == ["udr_1"]
+    assert {uid for uid, _ in await room.times()} == {"udr_2", "udr_3", "udr_4"}
 
 
 async def test_a_zone_that_is_new_today_is_listed_at_once(valkey: Valkey, database: Database) -> None:

@@ -81,6 +81,7 @@ async def test_a_device_in_other_hands_ends_the_reminder_of_its_former_owner(peo
 async def test_to_derive_again_changes_nothing(people: People) -> None:
     await reachable_ada(people)
     before = await people.reminders(), await people.registered()
+    people.moved.clear()
     await people.rows_of_all.derive(ADA, "account_created")
     await people.rows_of_all.derive_many([ADA, BEN, ADA], "merge_consistency")
     assert (await people.reminders(), await people.registered()) == before and people.moved == []
@@ -105,6 +106,7 @@ async def test_what_waits_of_a_changed_reminder_is_taken_away_and_told(people: P
     today = int(NOON // 86400)
     waiting = {channel: DueReminder(reminder_uid(ADA, channel), today) for channel in ("email", "sms", "push")}
     await QUEUED.schedule_many(people.valkey, dict.fromkeys(waiting.values(), NOON + 60))
+    people.moved.clear()
     await people.settings.update(ADA, mask=DAILY, time_range=EVENING, channel="email")
     await people.contacts.remove_phone(ADA, NUMBER)
     await people.settle()
@@ -125,8 +127,21 @@ async def test_a_reminder_keeps_its_uid_when_it_ends_and_begins_again(people: Pe
     assert before in [each.uid for each in await people.settings.reminders_of(ADA)]
 
 
+@on_sqlite
+async def test_a_reminder_that_comes_back_is_told_so_that_it_gets_its_time_of_today(people: People) -> None:
+    """What waited of it was taken away when it went, and nobody comes by its place again today."""
+    await reachable_ada(people)
+    await people.tokens.forget(TOKEN, "receipt")
+    await people.settle()
+    people.moved.clear()
+    await people.tokens.register(ADA, TOKEN.replace("abc", "new"), "ios")
+    await people.settle()
+    assert people.moved == [reminder_uid(ADA, "push")]
+
+
 async def test_the_zone_of_a_person_is_that_of_their_reminders(people: People) -> None:
     await reachable_ada(people)
+    people.moved.clear()
     await people.timezones.set(ADA, "Asia/Tokyo")
     assert {zone for *_, zone in (await people.reminders()).values()} == {"Asia/Tokyo"}
     assert len(people.moved) == 3

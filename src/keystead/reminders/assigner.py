@@ -105,8 +105,8 @@ class Assigner(SweepJob):
             run.count("queries")
             last_page = len(rows) < self._page_rows
             finished = last_page and pair.horizon > DAY_SECONDS
-            if rows or finished:
-                await self._assign(run, pair, progress, rows, finished)
+            if (rows or finished) and not await self._assign(run, pair, progress, rows, finished):
+                continue  # another run is further, though perhaps not as far as this page went
             if last_page:
                 return finished
 
@@ -118,7 +118,7 @@ class Assigner(SweepJob):
 
     async def _assign(
         self, run: SweepRun, pair: _Pair, progress: Progress, rows: Sequence[DueRow], finished: bool
-    ) -> None:
+    ) -> bool:
         """One page in one step: times, how far we are, and what was counted; or nothing, if another run was faster."""
         dealt_with = await self._dealt_with(pair.day, rows)
         writes, counted = Writes(self.valkey.layout), COUNTED.tally()
@@ -160,6 +160,7 @@ class Assigner(SweepJob):
         if done:
             for name, number in numbers.items():
                 run.count(name, number)
+        return bool(done)
 
     async def _dealt_with(self, day: UnixDate, rows: Sequence[DueRow]) -> list[bool]:
         return await SENT.at(day).contains_many(self.valkey, [row.uid for row in rows]) if rows else []

@@ -33,8 +33,8 @@ def register_rows(
 ) -> None:
     """Add the jobs that keep rows and their counts. All of them may run any number of times.
 
-    ``moved`` hears the uids of rows that were changed or deleted, after what waited of them was taken away: so that it
-    can choose their time of today anew.
+    ``moved`` hears the uids of rows that came, were changed or deleted, after what waited of them was taken away: so
+    that it can choose their time of today. Whoever leaves and comes back on a day has that day's reminder before them.
     """
 
     async def reachability_changed(user_sub: str, channel: str, reason: str) -> None:
@@ -50,14 +50,15 @@ def register_rows(
         await rows.erase(UserSub(user_sub))
 
     async def rows_changed(
-        uid: str, changed_at: float, changes: list[list[Any]], wishes: list[list[Any]], moved_uids: list[str]
+        uid: str, changed_at: float, changes: list[list[Any]], wishes: list[list[Any]], moved_uids: list[str],
+        new_uids: Sequence[str] = (),
     ) -> None:
         await count_rows(
             valkey, uid, changed_at, [(event, channel, why, n) for event, channel, why, n in changes],
             [(channel, how, n) for channel, how, n in wishes], moved_uids, clock.now(),
         )
-        if moved is not None and moved_uids:
-            await moved(moved_uids)
+        if moved is not None and (moved_uids or new_uids):
+            await moved([*moved_uids, *new_uids])
 
     async def recheck_counts() -> None:
         await check.run()

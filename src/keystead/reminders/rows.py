@@ -133,6 +133,7 @@ class Rows:
                 changes=[[*what, amount] for what, amount in changes.counted.items()],
                 wishes=[[*what, amount] for what, amount in Counter(wishes_changed).items()],
                 moved_uids=[*changes.gone, *(row["b_uid"] for row in changes.changed)],
+                new_uids=[row["uid"] for row in changes.new],
             )
 
 
