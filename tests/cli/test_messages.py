@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -9,6 +12,7 @@ from keystead.app import App
 from keystead.cli import entry
 from keystead.engine import connect
 from keystead.messaging.sms.keys import SENDING
+from keystead.messaging.touches.keys import TO_SEND
 from keystead.settings import load_settings
 
 from .command import Outcome
@@ -64,6 +68,26 @@ def test_a_touch_is_queued_and_its_life_can_be_followed(run, ada):
 def test_what_cannot_be_is_one_line_that_says_why(run, ada, arguments, says):
     refused = run("message", *(ada if each == "USER" else each for each in arguments))
     assert refused.code != 0 and says in refused.err and refused.err.count("\n") == 1
+
+
+def test_couriers_work_beside_the_server_until_they_are_told_to_stop(run, ada, tmp_path, server):
+    run("message", "send", ada, "daily_reminder", "-p", "name=Ada", "-p", "url=https://example.com", "--lane", "high")
+    worker = subprocess.Popen([sys.executable, "-m", "keystead.cli", "message", "work"], stderr=subprocess.PIPE)
+
+    async def is_taken_up() -> None:
+        valkey = await connect(server.url)
+        async with asyncio.timeout(60):
+            while await TO_SEND.length(valkey) or not await valkey.exists("stats:touch_send:send_job"):
+                await asyncio.sleep(0.1)
+        await valkey.aclose()
+
+    try:
+        asyncio.run(is_taken_up())
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()
+        worker.wait()
 
 
 def test_what_was_given_up_is_shown_by_reason_and_tried_again(run, ada, server):

@@ -1,6 +1,8 @@
 """``keystead message``: write to a person, follow a message through its life, and see what was given up."""
 
+import asyncio
 import json
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from keystead.messaging.touches import TraceEvent
     from keystead.patterns import DeadLetter, WorkList
+    from keystead.settings import Settings
     from keystead.switchboard import Switchboard
 
 T = TypeVar("T")
@@ -103,6 +106,41 @@ def dead(
         shown.add_row(name, str(count), Text(printable(error[:200])))
     write(shown)
     note("`keystead message dead --replay 100` lets them be tried again, once the reason is mended")
+
+
+def work(
+    context: typer.Context,
+    url: UrlOption = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="COUNT", show_default="setting messaging.workers",
+                                 help="Couriers of each channel.")
+    ] = None,
+) -> None:
+    """Run couriers, batch jobs and the calendar of our own rooms, beside a running `keystead up`, until Ctrl-C.
+
+    Any number of processes may do so, on any number of hosts; what one of them held when it died, another takes over.
+    """
+    from keystead.telemetry import configure_logging
+
+    settings = run_settings(context, valkey_url=url, messaging_workers=workers)
+    configure_logging(settings.log.level, settings.log.format)
+    wait_for(_work(settings))
+
+
+async def _work(settings: "Settings") -> None:
+    from keystead.app import App
+    from keystead.web.housekeeping import Housekeeping
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with App(settings).running(works=True) as running, asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(Housekeeping(running).run())
+        note("working; Ctrl-C stops")
+        waiting = tasks.create_task(stop.wait())
+        await asyncio.wait((keeping, waiting), return_when=asyncio.FIRST_COMPLETED)
+        keeping.cancel()
+        waiting.cancel()
 
 
 def _works(board: "Switchboard") -> dict[str, "WorkList[Any]"]:
