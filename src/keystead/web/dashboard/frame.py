@@ -50,7 +50,8 @@ def page_frame(sampler: Sampler, clock: Clock, *, current: str = "", key: str = 
 def _bar(current: str, key: str) -> str:
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if path == current else ""}>{name}</a>'
-        for path, name in (("/", "Overview"), ("/jobs", "Jobs"), ("/stats", "Statistics"), ("/sandbox", "Sandbox"),
+        for path, name in (("/", "Overview"), ("/jobs", "Jobs"), ("/stats", "Statistics"), ("/messages", "Messages"),
+                           ("/reminders", "Reminders"), ("/sandbox", "Sandbox"),
                            ("/docs", "API"))
     )
     return (

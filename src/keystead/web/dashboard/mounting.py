@@ -13,8 +13,12 @@ from keystead.web.census import Census
 from keystead.web.dashboard.job_page import show_job
 from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
+from keystead.web.dashboard.messages import show_messages
+from keystead.web.dashboard.messages_person import UIDS, find, show_nobody, show_person, trace_address
+from keystead.web.dashboard.messages_trace import show_trace
 from keystead.web.dashboard.overview import show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
+from keystead.web.dashboard.reminders import show_reminders
 from keystead.web.dashboard.sandbox_page import show_sandbox
 from keystead.web.dashboard.stats_page import show_stats
 from keystead.web.dashboard.stats_pages import show_one
@@ -22,6 +26,7 @@ from keystead.web.dashboard.stats_range import StatsRange
 from keystead.web.dashboard.stats_runs import show_runs
 from keystead.web.job_rates import JobRateSampler
 from keystead.web.jobs_watch import JobsWatch
+from keystead.web.message_rates import MessageRateSampler
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import StatsWatch
 
@@ -43,6 +48,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     """
     inspection = Inspection(running.valkey, running.clock)
     rates, watch, stats = JobRateSampler(inspection), JobsWatch(running.valkey, inspection), StatsWatch()
+    message_rates = MessageRateSampler(running.valkey, running.clock)
 
     @ui.page("/", title=TITLE)
     def overview() -> None:
@@ -95,6 +101,43 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         await show_one(running, sampler, stats, name, _days_of(request), request.query_params)
         return None
 
+    @ui.page("/messages", title=f"Messages · {TITLE}")
+    async def messages(request: Request) -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        await show_messages(running, sampler, stats, message_rates)
+        return None
+
+    @ui.page("/messages/person", title=f"Person · {TITLE}")
+    async def person(request: Request, user: str = "") -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        asked = user.strip()
+        if not asked or asked.startswith(UIDS):
+            return RedirectResponse(trace_address(asked) if asked else "/messages", 303)
+        found = await find(running, asked)
+        if len(found) == 1:
+            await show_person(running, sampler, stats, found[0])
+        else:
+            show_nobody(running, sampler, asked, found)
+        return None
+
+    @ui.page("/messages/trace", title=f"Message · {TITLE}")
+    async def trace(request: Request, uid: str = "") -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        if not uid.strip():
+            return RedirectResponse("/messages", 303)
+        await show_trace(running, sampler, stats, uid.strip())
+        return None
+
+    @ui.page("/reminders", title=f"Reminders · {TITLE}")
+    async def reminders(request: Request) -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        await show_reminders(running, sampler, stats)
+        return None
+
     @ui.page("/sandbox", title=f"Sandbox · {TITLE}")
     async def sandbox(request: Request, channel: str = "", to: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
@@ -106,7 +149,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         app, title=TITLE, favicon=FAVICON, dark=False, tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )
-    return [rates.run, watch.run, watch.run_groups, stats.run]
+    return [rates.run, watch.run, watch.run_groups, stats.run, message_rates.run]
 
 
 def _days_of(request: Request) -> StatsRange:

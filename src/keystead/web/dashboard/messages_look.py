@@ -1,0 +1,130 @@
+"""What waits in each channel, what guards its provider, and what is stuck: read once for all who look."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from keystead.app import Running
+from keystead.keys import ListRef, Undecodable
+from keystead.messaging.email.keys import RECEIPT_PENDING
+from keystead.messaging.email.keys import SENDING as EMAIL
+from keystead.messaging.push.keys import COLD, HOT
+from keystead.messaging.push.keys import SENDING as PUSH
+from keystead.messaging.sending import Channel, Lane
+from keystead.messaging.sms.keys import PENDING as SMS_PENDING
+from keystead.messaging.sms.keys import SENDING as SMS
+from keystead.messaging.touches import QueueInfo
+from keystead.patterns import FailureShare
+
+CHANNELS: Final[dict[str, Channel[Any]]] = {"push": PUSH, "sms": SMS, "email": EMAIL}
+NAMES: Final = {"push": "Push", "sms": "Text", "email": "Email", "touches": "Touches"}
+LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
+# What looks for news does so every minute; before that nothing is late.
+LATE_SECONDS: Final = 120.0
+
+BreakerSays = Literal["closed", "open", "probing"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLook:
+    """One channel now. ``lanes``: how many wait, most urgent first; ``pending``: with the provider, news is awaited;
+    ``overdue``: of those, how many waited for too long. ``paused_seconds``: until it goes on by itself; None: never."""
+
+    name: str
+    lanes: tuple[int, ...]
+    retrying: int
+    pending: int
+    overdue: int
+    dead: int
+    oldest_at: float | None
+    breaker: BreakerSays
+    failed_calls: int
+    paused: bool
+    paused_seconds: float | None
+
+    @property
+    def waiting(self) -> int:
+        return sum(self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesLook:
+    """Everything at about one moment."""
+
+    channels: tuple[ChannelLook, ...]
+    to_send: QueueInfo
+    pending: QueueInfo
+    to_log: QueueInfo
+
+
+async def look_at(running: Running) -> MessagesLook:
+    """Read it all; a few round trips, whatever waits."""
+    queues = running.switchboard.queues
+    channels = await asyncio.gather(*(_channel(running, name) for name in CHANNELS))
+    to_send, pending, to_log = await asyncio.gather(queues.to_send(), queues.pending(), queues.to_log())
+    return MessagesLook(tuple(channels), to_send, pending, to_log)
+
+
+async def _channel(running: Running, name: str) -> ChannelLook:
+    valkey, channel = running.valkey, CHANNELS[name]
+    lanes = await asyncio.gather(*(channel.waiting(lane).length(valkey) for lane in LANES))
+    retrying = await asyncio.gather(*(channel.retrying(lane).size(valkey) for lane in LANES))
+    oldest = await asyncio.gather(*(_queued_at(running, channel.waiting(lane)) for lane in LANES))
+    pending, overdue = await _pending(running, name)
+    paused = channel.paused_key.at()
+    is_paused, seconds = await asyncio.gather(paused.exists(valkey), paused.remaining_seconds(valkey))
+    breaker, failed = await _breaker(running, channel)
+    return ChannelLook(
+        name, tuple(lanes), sum(retrying), pending, overdue, await channel.work.dead.length(valkey),
+        min((at for at in oldest if at is not None), default=None), breaker, failed, is_paused, seconds,
+    )
+
+
+async def _queued_at(running: Running, place: ListRef[Any]) -> float | None:
+    """Since when the first of a lane waits; None for nothing, and for what does not say."""
+    name = place.name(running.valkey.layout)
+    raw: bytes | None = await running.valkey.run(("LINDEX", name, 0), lambda reply: reply, repeat=True)
+    try:
+        return None if raw is None else float(place.codec.decode(raw).initially_queued_at)
+    except Undecodable:
+        return None
+
+
+async def _pending(running: Running, name: str) -> tuple[int, int]:
+    valkey, settings, now = running.valkey, running.settings, running.clock.now()
+    if name == "sms":  # by the time when the provider is asked
+        return (await SMS_PENDING.size(valkey),
+                await SMS_PENDING.index.count(valkey, most=now - LATE_SECONDS))
+    if name == "email":
+        late = now - settings.email.receipt_seconds - LATE_SECONDS
+        return await RECEIPT_PENDING.size(valkey), await RECEIPT_PENDING.index.count(valkey, most=late)
+    cold = COLD.at()
+    late = now - settings.push.cold_seconds - LATE_SECONDS
+    return await cold.size(valkey) + await HOT.length(valkey), await cold.count(valkey, most=late)
+
+
+async def _breaker(running: Running, channel: Channel[Any]) -> tuple[BreakerSays, int]:
+    """As the breaker would judge, without asking it: a question may be taken for a try."""
+    breaker, valkey = channel.breaker, running.valkey
+    assert isinstance(breaker.trips, FailureShare)
+    calls, probe = await asyncio.gather(
+        breaker.calls.at().range(valkey, -breaker.trips.of_calls, -1), breaker.probe.at().get(valkey)
+    )
+    return judged([member for member, at in calls if at > running.clock.now() - breaker.trips.within_seconds],
+                  probe, breaker.trips)
+
+
+def judged(calls: list[str], probe: str | None, trips: FailureShare) -> tuple[BreakerSays, int]:
+    """Whether the last calls open it, and how many of them failed."""
+    failed = sum(call.startswith("f") for call in calls)
+    is_open = len(calls) >= trips.of_calls and failed * 100 >= trips.percent * len(calls)
+    if not is_open and probe != "opened":
+        return "closed", failed
+    return "open" if probe is None or probe == "opened" else "probing", failed
+
+
+
+def is_busy(look: MessagesLook) -> bool:
+    """Whether something is on its way, or got stuck on it."""
+    return any(one.waiting or one.retrying or one.pending or one.dead or one.paused for one in look.channels) or bool(
+        look.to_send.length or look.pending.length or look.to_log.length)

@@ -1,0 +1,29 @@
+"""Messages per second, by channel."""
+
+from keystead.clock import SystemClock
+from keystead.messaging.sms.stats import SENDS
+from keystead.web.message_rates import MessageRateSampler, rates_between
+
+
+async def test_what_is_counted_between_two_looks_becomes_rates(valkey):
+    sampler = MessageRateSampler(valkey, SystemClock())
+    await sampler.sample()
+    assert sampler.newest is None, "one look knows no rate"
+    now = SystemClock().now()
+    await SENDS.tally(now).incr("queued", None, 30, at=now).incr("succeeded_pending", "queued", 20, at=now).incr(
+        "succeeded_immediate", "sent", 4, at=now).store(valkey)
+    await sampler.sample()
+    assert sampler.newest is not None
+    queued, sent, arrived = sampler.newest.by_channel["sms"]
+    assert queued > sent > 0 and abs(sent / queued - 0.8) < 1e-6 and arrived == 0
+    assert sampler.newest.by_channel["email"] == (0, 0, 0)
+    await valkey.flushall()
+    await sampler.sample()
+    assert sampler.newest is None, "an emptied server sends nothing back"
+    assert len(sampler.samples) == 3
+
+
+def test_rates_are_told_by_channel_and_never_below_zero():
+    found = rates_between({"sms": (1, 1, 0)}, {"sms": (5, 3, 0)}, 2.0)
+    assert found is not None and found.by_channel == {"sms": (2.0, 1.0, 0.0)}
+    assert rates_between({"sms": (5, 3, 0)}, {"sms": (9, 0, 0)}, 1.0) is None
