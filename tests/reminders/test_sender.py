@@ -101,6 +101,29 @@ async def test_late_and_lost_reminders_are_counted_and_not_sent(valkey: Valkey, 
     assert (counts["sends_lost"], counts["skipped_sending"], counts["sent"]) == (1, 1, 1)
 
 
+@on_sqlite
+async def test_one_that_failed_for_hours_is_not_sent_at_another_time_of_the_day(
+    valkey: Valkey, database: Database
+) -> None:
+    """Each failure lets it be due again a quarter of an hour later; its window ended at eleven."""
+    away = True
+
+    async def facts(subs):  # type: ignore[no-untyped-def]
+        if away:
+            raise ConnectionError("no facts today")
+        return {}
+
+    post = Post(valkey, database, facts=facts)
+    await post.due("udr_a")
+    for _ in range(17):
+        await post.sender.run()
+        post.clock.advance(901)
+    away = False
+    await post.sender.run()
+    assert await post.sent() == [] and await QUEUED.size(valkey) == 0
+    assert (await post.identities())["skipped_sending"] == 1
+
+
 async def test_a_crash_after_the_touch_was_queued_sends_nothing_twice(server: Valkey, database: Database) -> None:
     room = Room(server, database, "2026-03-02 09:00")
     touches = DyingTouches(server, room.clock)

@@ -14,13 +14,14 @@ from keystead.store import Database
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The person behind one reminder."""
+    """The person behind one reminder. ``end_time``: when its window ends, in seconds after local midnight."""
 
     user_id: int
     sub: UserSub
     given_name: str
     channel: Channel
     timezone: str
+    end_time: int
     joined_at: float
     was_engaged: bool | None
 
@@ -35,7 +36,7 @@ class Readers:
         """The reader of each reminder that still exists; one query."""
         wanted = (
             select(REMINDERS.c.uid, USERS.c.id, USERS.c.sub, USERS.c.given_name, REMINDERS.c.channel,
-                   REMINDERS.c.timezone, USERS.c.created_at, ENGAGED.c.engaged)
+                   REMINDERS.c.timezone, REMINDERS.c.end_time, USERS.c.created_at, ENGAGED.c.engaged)
             .join(USERS, USERS.c.id == REMINDERS.c.user_id)
             .outerjoin(ENGAGED, ENGAGED.c.user_id == USERS.c.id)
             .where(REMINDERS.c.uid.in_(uids))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from keystead.clock import Clock
+from keystead.dates import UnixDate, day_starts_at
 from keystead.engine import Valkey
 from keystead.jobs import ROOMS_QUEUE, BatchJob, JobRef, RetryLater, Step
 from keystead.members import zone_of
@@ -83,7 +84,7 @@ class Sender(BatchJob[DueReminder]):
             reader = readers.get(value.uid)
             if reader is None:
                 self._settle(step, value, self._tally(value).incr("sends_lost", unix_date=value.unix_date), "lost")
-            elif step.due_at(value) < now - STALE_SECONDS:
+            elif min(step.due_at(value), _latest_at(value, reader)) < now - STALE_SECONDS:
                 skipped = self._tally(value).incr("skipped_sending", reader.channel, unix_date=value.unix_date)
                 self._settle(step, value, skipped, "stale")
             else:
@@ -185,3 +186,10 @@ class Sender(BatchJob[DueReminder]):
         step.count("attempted")
         step.count(outcome)
 
+
+
+def _latest_at(value: DueReminder, reader: Reader) -> float:
+    """The latest time that can have been chosen: an hour after the window. One that failed is due again and again, and
+    must not be sent at night for that."""
+    midnight = day_starts_at(UnixDate(value.unix_date), zone_of(reader.timezone))
+    return midnight + reader.end_time + STALE_SECONDS
