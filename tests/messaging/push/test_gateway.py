@@ -9,7 +9,7 @@ from aiohttp import web
 
 from keystead.clock import SystemClock
 from keystead.messaging.push import ExpoGateway, Push
-from keystead.messaging.push.gateway import Answer, _Receipts, _Tickets, read_answer
+from keystead.messaging.push.gateway import NOT_CONNECTED, Answer, _Receipts, _Tickets, read_answer
 from keystead.messaging.push.models import FailureInfo, Identifier, PushReceipt
 from keystead.messaging.sandbox.sandbox import Sandbox
 from keystead.messaging.sandbox.serving import listening, serving, url_of
@@ -95,6 +95,7 @@ async def test_nobody_there_is_an_answer(valkey):
     async with ExpoGateway.open(PushSettings(url="http://127.0.0.1:9")) as gateway:
         answer = await gateway.send([message(valkey)])
     assert isinstance(answer, FailureInfo) and answer.identifier is Identifier.NETWORK and answer.retryable
+    assert answer.extra == NOT_CONNECTED, "so it is known that nothing was sent"
 
 
 @pytest.mark.parametrize(

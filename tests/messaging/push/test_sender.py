@@ -2,6 +2,7 @@
 
 import pytest
 
+from keystead.messaging.push.gateway import NOT_CONNECTED
 from keystead.messaging.push.keys import COLD
 from keystead.messaging.push.models import FailureInfo, Identifier, PushTicket
 from keystead.messaging.push.stats import SEND_RUN, TICKETS
@@ -95,4 +96,20 @@ async def test_a_message_that_may_have_been_sent_is_dropped_where_that_is_set(va
     assert room.provider.sent == []
     ((failure, settled),) = room.failed
     assert not failure.failure_info.retryable and settled.is_over
+    await room.check_all()
+
+
+@pytest.mark.parametrize(("on_ambiguous", "extra", "sent"), [
+    ("drop", "ServerDisconnectedError", 1), ("drop", NOT_CONNECTED, 2), ("verify", "ServerDisconnectedError", 2),
+])
+async def test_whether_a_lost_answer_may_mean_a_second_message_is_a_setting(valkey, on_ambiguous, extra, sent):
+    room = Room(valkey, on_ambiguous=on_ambiguous)
+    await room.queue(uid="pma_1")
+    room.provider.answers.append(FailureInfo("send", Identifier.NETWORK, True, extra=extra))
+    await room.send()
+    await room.run_jobs()
+    room.clock.advance(7200)
+    await room.send()
+    assert room.provider.sent == ["pma_1"] * sent
+    assert [settled.is_over for _, settled in room.failed] == [sent == 1]
     await room.check_all()

@@ -18,6 +18,7 @@ SEND_PATH: Final = "/--/api/v2/push/send"
 RECEIPTS_PATH: Final = "/--/api/v2/push/getReceipts"
 TIMEOUT_SECONDS: Final = 10.0
 LONGEST_PAUSE_SECONDS: Final = 86_400.0
+NOT_CONNECTED: Final = "not connected"  # so the provider has heard nothing
 MOST_ANSWER_BYTES: Final = 8 * 1024 * 1024
 _LONGEST_EXTRA: Final = 500
 _RETRYABLE: Final = frozenset({Identifier.NETWORK, Identifier.CLIENT_429, Identifier.SERVER})
@@ -73,7 +74,7 @@ class ExpoGateway:
         if settings.access_token:
             headers["Authorization"] = f"Bearer {settings.access_token}"
         connector = aiohttp.TCPConnector(limit=0)  # whoever calls decides how many requests there are at once
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, sock_connect=TIMEOUT_SECONDS / 2)
         async with aiohttp.ClientSession(timeout=timeout, headers=headers, connector=connector) as session:
             yield cls(session, settings.url or url or EXPO_URL)
 
@@ -99,6 +100,8 @@ class ExpoGateway:
                 raw = await read_body(response.content, MOST_ANSWER_BYTES)
                 pause = pause_of(response.headers.get("Retry-After"), LONGEST_PAUSE_SECONDS)
                 return Answer(response.status, raw, pause)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            return Answer(0, error=NOT_CONNECTED)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Answer(0, error=type(error).__name__)
 

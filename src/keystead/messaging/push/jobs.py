@@ -42,7 +42,8 @@ class PushWorkers:
     messaging: MessagingSettings
 
     def courier(self, **options: Any) -> Courier[OutgoingPush]:
-        carrier = PushCarrier(self.valkey, self.clock, self.gateway)
+        may_repeat = self.messaging.on_ambiguous != "drop"
+        carrier = PushCarrier(self.valkey, self.clock, self.gateway, may_repeat=may_repeat)
         return Courier(
             self.valkey, self.clock, SENDING, carrier, runs=SEND_RUN, settings=CourierSettings(
                 concurrent_requests=self.push.concurrent_requests, rate_per_second=self.push.rate_per_second,
@@ -51,7 +52,8 @@ class PushWorkers:
         )
 
     def cold_to_hot(self, **options: Any) -> ColdToHotJob:
-        return ColdToHotJob(self.valkey, self.clock, self.push.cold_seconds, **options)
+        return ColdToHotJob(self.valkey, self.clock, self.push.cold_seconds,
+                            trace_seconds=self.messaging.trace_seconds, **options)
 
     def check(self, **options: Any) -> CheckJob:
         return CheckJob(self.valkey, self.clock, self.gateway, trace_seconds=self.messaging.trace_seconds, **options)

@@ -66,6 +66,7 @@ class PushCheck(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", tag=
     user_sub: str = ""
     lane: str = "normal"
     send_retry: int = 0
+    given_up: bool = False  # it was a dead letter, and its message was ended then
 
     @classmethod
     def of(cls, push: OutgoingPush, ticket: PushTicket, now: float) -> "PushCheck":

@@ -7,6 +7,7 @@ from keystead.clock import Clock
 from keystead.engine import Script, Valkey
 from keystead.jobs import BatchJob, Step, StopReason, SweepJob, SweepRun
 from keystead.messaging.push.gateway import Gateway
+from keystead.messaging.push.given_up import GivenUp
 from keystead.messaging.push.keys import CHECK_LOCK, COLD, COLD_LOCK, HOT
 from keystead.messaging.push.models import (
     FailureInfo,
@@ -35,20 +36,23 @@ _SLOWS_DOWN: Final = frozenset({Identifier.NETWORK, Identifier.SERVER, Identifie
 
 
 class ColdToHotJob(SweepJob):
-    """Moves tickets whose wait is over to where their receipts are asked for."""
+    """Moves tickets whose wait is over to where their receipts are asked for, and ends messages whose ticket was given
+    up."""
 
     lock = COLD_LOCK
     runs = COLD_TO_HOT_RUN
     every_seconds = 5.0
 
     def __init__(
-        self, valkey: Valkey, clock: Clock, cold_seconds: float, *, stopping: Callable[[], bool] = lambda: False,
-        hostname: str = "",
+        self, valkey: Valkey, clock: Clock, cold_seconds: float, *, trace_seconds: float = 172_800.0,
+        stopping: Callable[[], bool] = lambda: False, hostname: str = "",
     ) -> None:
         super().__init__(valkey, clock, stopping=stopping, hostname=hostname)
         self._cold_seconds = cold_seconds
+        self._given_up = GivenUp(valkey, clock, trace_seconds=trace_seconds)
 
     async def sweep(self, run: SweepRun) -> StopReason:
+        await self._given_up.end_all()
         until = float(int(run.started_at - self._cold_seconds))
         while True:
             if (reason := run.reason_to_stop()) is not None:
@@ -85,6 +89,11 @@ class CheckJob(BatchJob[PushCheck]):
         for check in values:
             info = answer if isinstance(answer, FailureInfo) else failure_of(answer.get(check.push_ticket.id or ""))
             writes = Writes(self.valkey.layout)
+            if check.given_up:  # and tried again by hand; its callbacks have heard of it
+                said = info.identifier.value if info is not None else "ok"
+                self._trace(writes, check, "receipt after it was given up", self.clock.now(), said=said)
+                step.settle(check, writes)
+                continue
             step.count("num_checked")
             if info is None:
                 assert not isinstance(answer, FailureInfo)

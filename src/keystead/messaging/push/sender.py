@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import ROOMS_QUEUE, JobRef
-from keystead.messaging.push.gateway import Gateway
+from keystead.messaging.push.gateway import NOT_CONNECTED, Gateway
 from keystead.messaging.push.keys import COLD
 from keystead.messaging.push.models import (
     FailureInfo,
@@ -41,16 +43,22 @@ _HEALTH: Final = {
 
 
 class PushCarrier:
-    """Carries push messages. What is written for each happens when it leaves the courier's hands."""
+    """Carries push messages. What is written for each happens when it leaves the courier's hands.
+
+    ``may_repeat``: messages whose answer was lost may be sent again, though the provider may have taken them.
+    """
 
     batch_items = BATCH_ITEMS
 
-    def __init__(self, valkey: Valkey, clock: Clock, gateway: Gateway) -> None:
-        self._valkey, self._clock, self._gateway = valkey, clock, gateway
+    def __init__(self, valkey: Valkey, clock: Clock, gateway: Gateway, *, may_repeat: bool = True) -> None:
+        self._valkey, self._clock, self._gateway, self._may_repeat = valkey, clock, gateway, may_repeat
 
     async def carry(self, items: Sequence[OutgoingPush]) -> Sequence[Carried]:
         answer = await self._gateway.send(items)
         if isinstance(answer, FailureInfo):
+            unsure = answer.identifier is Identifier.NETWORK and answer.extra != NOT_CONNECTED
+            if unsure and not self._may_repeat:
+                answer = msgspec.structs.replace(answer, retryable=False)
             return [self._failed(push, answer, _HEALTH[answer.identifier]) for push in items]
         return [self._answered(push, ticket) for push, ticket in zip(items, answer, strict=True)]
 
