@@ -1,20 +1,19 @@
 """Amazon SES, version 2 of its API: one signed request for each email.
 
-Who we are is found as every AWS tool finds it, or said in the settings. Requests are signed by botocore and sent by
-aiohttp, so that many can be under way at once.
+Who we are is found as every AWS tool finds it, or said in the settings. Requests are sent by aiohttp, so that many can
+be under way at once.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from email.headerregistry import Address
 from email.utils import formataddr
 from typing import Any, Final
 
 import aiohttp
 import msgspec
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 from botocore.session import Session
@@ -33,6 +32,7 @@ from keystead.messaging.email.gateway import (
     network_error,
     on_the_wire,
 )
+from keystead.messaging.email.signing import Keys, Signer
 from keystead.messaging.sending.answers import pause_of, read_body
 from keystead.settings import EmailSettings
 
@@ -60,6 +60,7 @@ class SesGateway:
         self._url = url.rstrip("/")
         self._session: Session | None = None
         self._sender = _sender(settings)
+        self._signer = Signer(SERVICE, settings.region)
 
     @classmethod
     @asynccontextmanager
@@ -133,10 +134,8 @@ class SesGateway:
         credentials = await self._credentials()
         if credentials is None:
             return None
-        headers = {"Content-Type": "application/json"} if body else {}
-        request = AWSRequest(method=method, url=self._url + path, data=body, headers=headers)
-        SigV4Auth(credentials, SERVICE, self._settings.region).add_auth(request)
-        return {str(name): str(value) for name, value in request.headers.items()}
+        who = Keys(credentials.access_key, credentials.secret_key, credentials.token or "")
+        return self._signer.headers(method, self._url + path, body, who, datetime.now(UTC))
 
     async def _credentials(self) -> Any | None:
         settings = self._settings
