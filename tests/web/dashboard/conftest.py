@@ -1,4 +1,8 @@
-"""A whole installation in a process of its own, and a real browser that looks at it."""
+"""A whole installation in a process of its own, and a real browser that looks at it.
+
+Both are started once, which is dear, and are empty when a test begins: nothing in the server, no cookie and nothing
+stored in the browser, only one page. What the browser keeps is its cache of files that do not change.
+"""
 
 import json
 import subprocess
@@ -6,13 +10,16 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import pytest_asyncio
 
 from keystead.app import App
 from keystead.engine import connect
 from keystead.settings import load_settings
 from keystead.web import login_link
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, cookie_name
 
 from ...browser import FLAGS, MISSING, find_browser
 
@@ -42,11 +49,31 @@ class Site:
     def valkey_pid(self) -> int:
         return json.loads((self.directory / "server.json").read_text())["pid"]
 
+    @property
+    def app(self) -> App:
+        return App(load_settings({"valkey.url": self.valkey_url}, environment={}))
+
     def link(self) -> str:
-        return login_link(App(load_settings({"valkey.url": self.valkey_url}, environment={})))
+        return login_link(self.app)
+
+    def session_cookie(self) -> dict[str, str]:
+        """What someone has who logged in."""
+        session = self.app.tickets().issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=600)
+        return {"name": cookie_name(urlsplit(self.url).port), "value": session, "url": self.url}
 
 
-@pytest.fixture(scope="session")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of the one site run in one process, and in one event loop, for a browser lives in the loop it began in.
+
+    An asynchronous fixture of such a test must name that loop: ``@pytest_asyncio.fixture(loop_scope="session")``.
+    """
+    for item in items:
+        if "running_site" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("site"))
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="package")
 def running_site(tmp_path_factory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("site") / "data"
     log = directory.with_name("log")
@@ -68,7 +95,7 @@ def running_site(tmp_path_factory) -> Iterator[Site]:
     assert "Traceback" not in log.read_text()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def site(running_site) -> Site:
     """The installation, with nothing in its server."""
     valkey = await connect(running_site.valkey_url)
@@ -77,7 +104,7 @@ async def site(running_site) -> Site:
     return running_site
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def store(site) -> AsyncIterator:
     """The installation's own server."""
     valkey = await connect(site.valkey_url)
@@ -85,38 +112,71 @@ async def store(site) -> AsyncIterator:
     await valkey.aclose()
 
 
-@pytest.fixture
-async def stranger(site) -> AsyncIterator:
-    """A browser page that is not logged in. Fails the test if a page loads anything foreign or breaks."""
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def browser() -> AsyncIterator:
     program = find_browser()
     if program is None:
         pytest.skip(MISSING)
     from playwright.async_api import async_playwright, expect
 
     expect.set_options(timeout=60_000)
-    wrong: list[str] = []
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(
+        started = await playwright.chromium.launch(
             executable_path=program, args=[flag for flag in FLAGS if flag != "--headless"]
         )
-        context = await browser.new_context(viewport={"width": 1280, "height": 900}, base_url=site.url)
-        context.set_default_timeout(60_000)
-        context.on("request", lambda request: _note_foreign(request.url, site.url, wrong))
-        context.on("weberror", lambda error: wrong.append(f"page error: {error.error}"))
-        yield await context.new_page()
-        await context.close()
-        await browser.close()
+        yield started
+        await started.close()
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def window(browser, running_site) -> AsyncIterator:
+    """Where pages are opened. A fresh one for each test would load and compile the same scripts again and again."""
+    context = await browser.new_context(viewport={"width": 1280, "height": 900}, base_url=running_site.url)
+    context.set_default_timeout(60_000)
+    yield context
+    await context.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def stranger(site, browser, window) -> AsyncIterator:
+    """A browser page that is not logged in. Fails the test if a page loads anything foreign or breaks."""
+    wrong: list[str] = []
+
+    def note_foreign(request) -> None:
+        if not request.url.startswith((site.url, site.url.replace("http", "ws", 1), "data:", "blob:")):
+            wrong.append(f"foreign request: {request.url}")
+
+    def note_error(error) -> None:
+        wrong.append(f"page error: {error.error}")
+
+    page = await window.new_page()
+    await window.clear_cookies()
+    devtools = await window.new_cdp_session(page)
+    await devtools.send("Storage.clearDataForOrigin", {"origin": site.url, "storageTypes": "all"})
+    await devtools.detach()
+    window.on("request", note_foreign)
+    window.on("weberror", note_error)
+    yield page
+    for opened in window.pages:
+        await opened.close()
+    for other in browser.contexts:
+        if other is not window:
+            await other.close()
+    window.remove_listener("request", note_foreign)
+    window.remove_listener("weberror", note_error)
     assert not wrong
 
 
-def _note_foreign(url: str, ours: str, wrong: list[str]) -> None:
-    if not url.startswith((ours, ours.replace("http", "ws", 1), "data:", "blob:")):
-        wrong.append(f"foreign request: {url}")
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(site, stranger):
     """A browser page of someone who logged in through the link, on the overview."""
     await stranger.goto(site.link())
     await stranger.wait_for_selector(".ks-tiles")
+    return stranger
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tab(site, stranger):
+    """An empty browser page of someone who is logged in. Saves opening the overview where a test looks elsewhere."""
+    await stranger.context.add_cookies([site.session_cookie()])
     return stranger

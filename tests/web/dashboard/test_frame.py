@@ -50,13 +50,13 @@ async def test_light_and_dark_are_kept(page):
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-async def test_nothing_hangs_over_the_edge(page, store, width):
+async def test_nothing_hangs_over_the_edge(tab, store, width):
     await API_IP.at("203.0.113.77").set(store, 1)
-    await page.set_viewport_size({"width": width, "height": 800})
+    await tab.set_viewport_size({"width": width, "height": 800})
     for path in ("/", "/pattern?name=api_ip:{ip}", "/key?key=api_ip:203.0.113.77", f"/key?key={'long' * 80}"):
-        await page.goto(path)
-        await page.wait_for_selector("h1")
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        await tab.goto(path)
+        await tab.wait_for_selector("h1")
+        assert await tab.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
 async def test_documentation_works_without_the_outside_world(page):

@@ -47,10 +47,10 @@ def test_lines_come_newest_first_and_are_only_text():
 
 
 @pytest.mark.browser
-async def test_progress_is_live_from_the_queue_to_the_end(page, store):
+async def test_progress_is_live_from_the_queue_to_the_end(tab, store):
     handle = await jobs_on(store).enqueue(report, pages=4)
-    await page.goto(f"/jobs/{handle.uid}")
-    card = page.get_by_role("region", name="Progress")
+    await tab.goto(f"/jobs/{handle.uid}")
+    card = tab.get_by_role("region", name="Progress")
     await expect(card).to_contain_text("waiting for its turn")
     told = Progress(handle.uid, SystemClock())
     await told.progress(store, "halfway <there>", 2, 4)
@@ -59,16 +59,16 @@ async def test_progress_is_live_from_the_queue_to_the_end(page, store):
     async with working(store):
         await expect(card).to_contain_text("read page 4")
         await expect(card.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
-    await expect(page.locator("[data-state]")).to_have_text("succeeded")
+    await expect(tab.locator("[data-state]")).to_have_text("succeeded")
     await expect(card.locator("li", has_text="halfway")).to_have_count(1)
 
 
 @pytest.mark.browser
-async def test_who_comes_later_sees_the_past(page, store):
+async def test_who_comes_later_sees_the_past(tab, store):
     handle = await jobs_on(store).enqueue(report, pages=3)
     async with working(store):
         await handle.wait(60)
-    await page.goto(f"/jobs/{handle.uid}")
-    await expect(page.get_by_role("region", name="Progress")).to_contain_text("read page 3")
-    await page.get_by_role("button", name="Reveal personal data").click()
-    await expect(page.get_by_role("region", name="Result")).to_contain_text('"pages": 3')
+    await tab.goto(f"/jobs/{handle.uid}")
+    await expect(tab.get_by_role("region", name="Progress")).to_contain_text("read page 3")
+    await tab.get_by_role("button", name="Reveal personal data").click()
+    await expect(tab.get_by_role("region", name="Result")).to_contain_text('"pages": 3')

@@ -46,26 +46,26 @@ def test_heading():
 
 
 @pytest.mark.browser
-async def test_group_is_tried_again_and_another_one_dropped_after_a_question(page, store):
+async def test_group_is_tried_again_and_another_one_dropped_after_a_question(tab, store):
     jobs = jobs_on(store)
     for number in range(5):
         await jobs.enqueue(greet, name=str(number))
     await bury(store, "KeyError: 17", most=3)
     await bury(store, "ValueError: no", most=2)
-    await page.goto("/jobs")
-    failed = page.get_by_role("region", name="Failed jobs")
+    await tab.goto("/jobs")
+    failed = tab.get_by_role("region", name="Failed jobs")
     await expect(failed).to_contain_text("5 jobs, 2 errors")
     await failed.get_by_role("button", name="Retry 3 of KeyError: …").click()
-    await expect(page.locator(".ks-told")).to_have_text("3 jobs queued again, with all their tries.")
+    await expect(tab.locator(".ks-told")).to_have_text("3 jobs queued again, with all their tries.")
     await expect(failed.locator("tbody tr")).to_have_count(1)
     assert await Queue().work.queue.length(store) == 3
     await failed.get_by_role("button", name="Drop 2 of ValueError: no").click()
-    await expect(page.locator(".ks-dialog h2")).to_have_text("Drop 2 failed jobs?")
-    await page.keyboard.press("Escape")
-    await expect(page.locator(".ks-dialog")).to_be_hidden()
+    await expect(tab.locator(".ks-dialog h2")).to_have_text("Drop 2 failed jobs?")
+    await tab.keyboard.press("Escape")
+    await expect(tab.locator(".ks-dialog")).to_be_hidden()
     assert await Queue().work.dead.length(store) == 2
     await failed.get_by_role("button", name="Drop 2 of ValueError: no").click()
-    await page.get_by_role("button", name="Drop 2 jobs").click()
-    await expect(page.locator(".ks-told")).to_have_text("2 jobs dropped.")
+    await tab.get_by_role("button", name="Drop 2 jobs").click()
+    await expect(tab.locator(".ks-told")).to_have_text("2 jobs dropped.")
     await expect(failed).to_contain_text("No job has failed for good")
     assert await Queue().work.dead.length(store) == 0 and await Queue().work.queue.length(store) == 3

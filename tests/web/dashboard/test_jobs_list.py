@@ -39,12 +39,12 @@ def test_heading_says_when_there_are_more():
 
 
 @pytest.mark.browser
-async def test_each_place_shows_its_jobs_and_a_queued_one_can_be_called_off(page, store):
+async def test_each_place_shows_its_jobs_and_a_queued_one_can_be_called_off(tab, store):
     jobs = jobs_on(store)
     handle = await jobs.options(keep_seconds=600).enqueue(greet, name="Ada")
     await jobs.options(delay_seconds=7000).enqueue(greet, name="later")
-    await page.goto("/jobs")
-    card = page.get_by_role("region", name="Jobs", exact=True)
+    await tab.goto("/jobs")
+    card = tab.get_by_role("region", name="Jobs", exact=True)
     await expect(card).to_contain_text("No job is running at this moment")
     await card.get_by_role("button", name="Delayed 1").click()
     await expect(card.locator("tbody tr")).to_have_count(1)
@@ -53,20 +53,20 @@ async def test_each_place_shows_its_jobs_and_a_queued_one_can_be_called_off(page
     await card.get_by_role("button", name="Queued 1").click()
     row = card.locator("tbody tr", has_text=handle.uid)
     await row.get_by_role("button").click()
-    await page.get_by_role("button", name="Cancel the job").click()
-    await expect(page.locator(".ks-told")).to_have_text(f"{handle.uid} is called off.")
+    await tab.get_by_role("button", name="Cancel the job").click()
+    await expect(tab.locator(".ks-told")).to_have_text(f"{handle.uid} is called off.")
     async with working(store):
         assert (await handle.wait(60)).status == "cancelled"
     await expect(card).to_contain_text("Nothing waits for a worker")
 
 
 @pytest.mark.browser
-async def test_running_job_is_stopped(page, store):
+async def test_running_job_is_stopped(tab, store):
     handle = await jobs_on(store).options(keep_seconds=600).enqueue(endless)
     async with working(store):
-        await page.goto("/jobs")
-        card = page.get_by_role("region", name="Jobs", exact=True)
+        await tab.goto("/jobs")
+        card = tab.get_by_role("region", name="Jobs", exact=True)
         await card.get_by_role("button", name=f"Cancel shop.endless {handle.uid}").click()
-        await page.get_by_role("button", name="Cancel the job").click()
+        await tab.get_by_role("button", name="Cancel the job").click()
         assert (await handle.wait(60)).status == "cancelled"
         await expect(card).to_contain_text("No job is running at this moment")

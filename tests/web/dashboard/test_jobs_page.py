@@ -61,12 +61,12 @@ async def test_bare_server_says_how_to_begin_and_the_page_moves_by_itself(page, 
 
 
 @pytest.mark.browser
-async def test_rates_move_when_jobs_end(page, store):
+async def test_rates_move_when_jobs_end(tab, store):
     jobs = jobs_on(store)
     await jobs.enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    await expect(page.locator(".ks-chart canvas")).to_be_visible()
-    rates = page.locator("[data-rates]")
+    await tab.goto("/jobs")
+    await expect(tab.locator(".ks-chart canvas")).to_be_visible()
+    rates = tab.locator("[data-rates]")
     queued, seen = 1, asyncio.Event()
 
     async def feed():
@@ -82,48 +82,48 @@ async def test_rates_move_when_jobs_end(page, store):
             await expect(rates.locator(".done b")).to_have_text(re.compile(r"[1-9]"))
         finally:
             seen.set()
-    await expect(page.get_by_label("Done", exact=True).locator(".value")).to_have_text(f"{queued:,}")
+    await expect(tab.get_by_label("Done", exact=True).locator(".value")).to_have_text(f"{queued:,}")
     await expect(rates.locator(".done b")).to_have_text("0")
 
 
 @pytest.mark.browser
 @pytest.mark.slow
-async def test_server_that_went_away_is_told_and_the_page_goes_on_by_itself(page, site, store):
+async def test_server_that_went_away_is_told_and_the_page_goes_on_by_itself(tab, site, store):
     await jobs_on(store).enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    queued = page.get_by_label("Queued", exact=True).locator(".value")
+    await tab.goto("/jobs")
+    queued = tab.get_by_label("Queued", exact=True).locator(".value")
     await expect(queued).to_have_text("1")
     pid = site.valkey_pid
     os.kill(pid, signal.SIGSTOP)
     try:
-        await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_visible()
+        await expect(tab.locator(".ks-banner", has_text="The server is away")).to_be_visible()
         await expect(queued).to_have_text("1")
     finally:
         os.kill(pid, signal.SIGCONT)
-    await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_hidden()
+    await expect(tab.locator(".ks-banner", has_text="The server is away")).to_be_hidden()
     await jobs_on(store).enqueue(greet, name="Bob")
     await expect(queued).to_have_text("2")
 
 
 @pytest.mark.browser
-async def test_foreign_key_is_told_instead_of_an_empty_page(page, store):
+async def test_foreign_key_is_told_instead_of_an_empty_page(tab, store):
     await store.set("jobs:hot", "of another program")
-    await page.goto("/jobs")
-    await expect(page.locator(".ks-banner", has_text="Jobs cannot be read")).to_contain_text("WRONGTYPE")
+    await tab.goto("/jobs")
+    await expect(tab.locator(".ks-banner", has_text="Jobs cannot be read")).to_contain_text("WRONGTYPE")
     await store.delete("jobs:hot")
-    await expect(page.locator(".ks-banner", has_text="Jobs cannot be read")).to_be_hidden()
+    await expect(tab.locator(".ks-banner", has_text="Jobs cannot be read")).to_be_hidden()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [360, 768, 1280])
-async def test_nothing_hangs_over_the_edge(page, store, width):
+async def test_nothing_hangs_over_the_edge(tab, store, width):
     jobs = jobs_on(store)
     await jobs.enqueue(greet, name="Ada")
     await bury(store, "ConnectionError: " + "long" * 60)
     await jobs.options(queue="a-queue-with-a-long-name" * 3).enqueue(greet, name="Ada")
     [queued] = await jobs.enqueue_many(greet, [{"name": "long" * 500}])
-    await page.set_viewport_size({"width": width, "height": 800})
+    await tab.set_viewport_size({"width": width, "height": 800})
     for path, shown in (("/jobs", "ConnectionError"), (f"/jobs/{queued}", "It waits for a worker")):
-        await page.goto(path)
-        await expect(page.locator(".ks-page")).to_contain_text(shown)
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        await tab.goto(path)
+        await expect(tab.locator(".ks-page")).to_contain_text(shown)
+        assert await tab.evaluate("document.documentElement.scrollWidth") <= width, path

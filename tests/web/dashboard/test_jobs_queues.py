@@ -63,33 +63,33 @@ def test_heading_counts_those_that_are_there():
 
 
 @pytest.mark.browser
-async def test_queue_is_paused_after_a_question_and_resumed_without_one(page, store):
+async def test_queue_is_paused_after_a_question_and_resumed_without_one(tab, store):
     await jobs_on(store).options(queue="mail").enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    queues = page.get_by_role("region", name="Queues")
+    await tab.goto("/jobs")
+    queues = tab.get_by_role("region", name="Queues")
     await queues.get_by_role("button", name="Pause mail").click()
-    await page.get_by_role("button", name="Keep as it is").click()
-    await expect(page.locator(".ks-dialog")).to_be_hidden()
+    await tab.get_by_role("button", name="Keep as it is").click()
+    await expect(tab.locator(".ks-dialog")).to_be_hidden()
     assert not await Queue("mail").paused.is_raised(store)
     await queues.get_by_role("button", name="Pause mail").click()
-    await page.locator(".ks-dialog").get_by_role("button", name="Pause").click()
+    await tab.locator(".ks-dialog").get_by_role("button", name="Pause").click()
     await expect(queues.locator("tr", has_text="mail").locator(".ks-chip")).to_have_text("paused")
     assert await Queue("mail").paused.is_raised(store) and not await Queue().paused.is_raised(store)
-    await expect(page.locator(".ks-told")).to_have_text("The queue mail is paused.")
+    await expect(tab.locator(".ks-told")).to_have_text("The queue mail is paused.")
     await queues.get_by_role("button", name="Resume mail").click()
     await expect(queues.get_by_role("button", name="Pause mail")).to_be_visible()
     assert not await Queue("mail").paused.is_raised(store)
 
 
 @pytest.mark.browser
-async def test_worker_comes_and_goes_by_itself(page, store):
+async def test_worker_comes_and_goes_by_itself(tab, store):
     await jobs_on(store).enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    workers = page.get_by_role("region", name="Workers")
+    await tab.goto("/jobs")
+    workers = tab.get_by_role("region", name="Workers")
     await expect(workers).to_contain_text("keystead worker tasks")
-    await expect(page.get_by_role("status").first).to_have_text("Jobs wait, no worker")
+    await expect(tab.get_by_role("status").first).to_have_text("Jobs wait, no worker")
     async with working(store):
         await expect(workers.locator("tbody tr")).to_contain_text("alive")
         await expect(workers).to_contain_text("1 worker, 7 jobs at once")
-        await expect(page.get_by_label("Done", exact=True).locator(".value")).to_have_text("1")
+        await expect(tab.get_by_label("Done", exact=True).locator(".value")).to_have_text("1")
     await expect(workers).to_contain_text("No worker is running")

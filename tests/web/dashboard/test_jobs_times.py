@@ -48,11 +48,11 @@ def test_state_of_the_scheduler():
 
 
 @pytest.mark.browser
-async def test_both_say_how_to_begin_and_then_what_there_is(page, store):
+async def test_both_say_how_to_begin_and_then_what_there_is(tab, store):
     await jobs_on(store).enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    recurring = page.get_by_role("region", name="Recurring jobs")
-    scheduled = page.get_by_role("region", name="Scheduled tasks")
+    await tab.goto("/jobs")
+    recurring = tab.get_by_role("region", name="Recurring jobs")
+    scheduled = tab.get_by_role("region", name="Scheduled tasks")
     await expect(recurring).to_contain_text("RecurringList([")
     await expect(scheduled).to_contain_text("Scheduler(valkey).schedule(")
     await Queue().recurring.next.add(store, "17", time.time() + 7000)

@@ -98,16 +98,16 @@ async def test_typed_key_is_explained_and_revealed(page, store):
 
 
 @pytest.mark.browser
-async def test_stray_key_with_hostile_content_is_only_text(page, store):
+async def test_stray_key_with_hostile_content_is_only_text(tab, store):
     await store.hset("<img src=x onerror=alert(1)>", mapping={"a": "</pre><script>alert(2)</script>"})
-    await page.goto("/key?key=<img src=x onerror=alert(1)>")
-    await expect(page.locator("h1")).to_have_text("<img src=x onerror=alert(1)>")
-    await expect(page.locator(".ks-value")).to_contain_text("</pre><script>alert(2)</script>")
-    await expect(page.locator(".ks-chip.warn").first).to_have_text("not declared")
-    assert await page.locator("main img").count() == 0
+    await tab.goto("/key?key=<img src=x onerror=alert(1)>")
+    await expect(tab.locator("h1")).to_have_text("<img src=x onerror=alert(1)>")
+    await expect(tab.locator(".ks-value")).to_contain_text("</pre><script>alert(2)</script>")
+    await expect(tab.locator(".ks-chip.warn").first).to_have_text("not declared")
+    assert await tab.locator("main img").count() == 0
 
 
 @pytest.mark.browser
-async def test_empty_question_is_answered_kindly(page):
-    await page.goto("/key")
-    await expect(page.locator(".ks-empty")).to_contain_text("Type a key")
+async def test_empty_question_is_answered_kindly(tab):
+    await tab.goto("/key")
+    await expect(tab.locator(".ks-empty")).to_contain_text("Type a key")

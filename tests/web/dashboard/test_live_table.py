@@ -8,11 +8,11 @@ from ..jobs_at_hand import bury, greet, jobs_on
 pytestmark = pytest.mark.browser
 
 
-async def test_numbers_move_while_the_row_stays_the_same(page, store):
+async def test_numbers_move_while_the_row_stays_the_same(tab, store):
     jobs = jobs_on(store)
     await jobs.enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    row = page.get_by_role("region", name="Queues").locator("tbody tr")
+    await tab.goto("/jobs")
+    row = tab.get_by_role("region", name="Queues").locator("tbody tr")
     await expect(row.locator(".num").first).to_have_text("1")
     await row.evaluate("row => row.isTheOneISaw = true")
     await row.get_by_role("button").focus()
@@ -21,12 +21,12 @@ async def test_numbers_move_while_the_row_stays_the_same(page, store):
     assert await row.evaluate("row => row.isTheOneISaw && row.contains(document.activeElement)")
 
 
-async def test_rows_come_go_and_change_places(page, store):
+async def test_rows_come_go_and_change_places(tab, store):
     jobs = jobs_on(store)
     for queue in ("b", "d"):
         await jobs.options(queue=queue).enqueue(greet, name="Ada")
-    await page.goto("/jobs")
-    names = page.get_by_role("region", name="Queues").locator("tbody td:first-child")
+    await tab.goto("/jobs")
+    names = tab.get_by_role("region", name="Queues").locator("tbody td:first-child")
     await expect(names).to_have_text(["hot", "b", "d"])
     await jobs.options(queue="c").enqueue(greet, name="Ada")
     await expect(names).to_have_text(["hot", "b", "c", "d"])
@@ -34,16 +34,16 @@ async def test_rows_come_go_and_change_places(page, store):
     await expect(names).to_have_text(["hot", "c", "d"])
 
 
-async def test_row_that_moves_keeps_its_buttons_at_work(page, store):
+async def test_row_that_moves_keeps_its_buttons_at_work(tab, store):
     jobs = jobs_on(store)
     for number in range(6):
         await jobs.enqueue(greet, name=str(number))
     await bury(store, "KeyError: 17", most=2)
     await bury(store, "ValueError: no")
-    await page.goto("/jobs")
-    errors = page.get_by_role("region", name="Failed jobs").locator(".ks-error")
+    await tab.goto("/jobs")
+    errors = tab.get_by_role("region", name="Failed jobs").locator(".ks-error")
     await expect(errors).to_have_text(["KeyError: 17", "ValueError: no"])
     await bury(store, "ValueError: no", most=3, now=1001.0)
     await expect(errors).to_have_text(["ValueError: no", "KeyError: 17"])
-    await page.get_by_role("button", name="Retry 4 of ValueError: no").click()
+    await tab.get_by_role("button", name="Retry 4 of ValueError: no").click()
     await expect(errors).to_have_text(["KeyError: 17"])

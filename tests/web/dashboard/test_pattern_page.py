@@ -24,9 +24,9 @@ async def test_walk_from_the_overview_to_a_pattern_and_to_a_key(page, store):
 
 
 @pytest.mark.browser
-async def test_unknown_pattern_is_told(page):
-    await page.goto("/pattern?name=<b>nothing</b>")
-    await expect(page.locator(".ks-empty")).to_have_text("Nothing declares the pattern <b>nothing</b>.")
+async def test_unknown_pattern_is_told(tab):
+    await tab.goto("/pattern?name=<b>nothing</b>")
+    await expect(tab.locator(".ks-empty")).to_have_text("Nothing declares the pattern <b>nothing</b>.")
 
 
 def test_heading_says_whether_these_are_all():

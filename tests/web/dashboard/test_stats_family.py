@@ -27,27 +27,27 @@ def test_events_without_a_count_are_only_named():
 
 
 @pytest.mark.browser
-async def test_counts_show_as_they_come_and_lines_can_be_switched_off(page, store):
+async def test_counts_show_as_they_come_and_lines_can_be_switched_off(tab, store):
     now = SystemClock().now()
     await SENDS.incr(store, "queued", amount=7, at=now)
     await SENDS.incr(store, "succeeded_pending", "accepted", amount=5, at=now)
-    await page.goto("/stats/sms_send?days=7")
-    plot = page.get_by_label("Events by day", exact=True)
+    await tab.goto("/stats/sms_send?days=7")
+    plot = tab.get_by_label("Events by day", exact=True)
     await expect(plot.locator("canvas").first).to_be_visible()
     queued = plot.get_by_role("button", name=re.compile("^queued"))
     await expect(queued).to_contain_text("7")
-    row = page.get_by_label("sms_send day by day").locator("tr", has_text="still counting").first
+    row = tab.get_by_label("sms_send day by day").locator("tr", has_text="still counting").first
     await expect(row).to_contain_text("7")
     await SENDS.incr(store, "queued", amount=1000, at=SystemClock().now())
     await expect(queued).to_contain_text("1,007")
     await expect(row).to_contain_text("1,007")
     await queued.focus()
-    await page.keyboard.press("Enter")
+    await tab.keyboard.press("Enter")
     await expect(queued).to_have_attribute("aria-pressed", "false")
     selected = "() => getElement(document.querySelector('.ks-chart').id.slice(1)).chart.getOption().legend[0].selected"
-    await page.wait_for_function(f"({selected})().queued === false")
+    await tab.wait_for_function(f"({selected})().queued === false")
     await plot.get_by_role("button", name="Lines").click()
-    await page.wait_for_function(f"({selected})().queued === false")
+    await tab.wait_for_function(f"({selected})().queued === false")
     # A line that was never there makes another chart, and what was switched off stays off.
     await SENDS.incr(store, "abandoned", at=SystemClock().now())
     await expect(plot.get_by_role("button", name=re.compile("^abandoned"))).to_be_visible()
@@ -55,31 +55,31 @@ async def test_counts_show_as_they_come_and_lines_can_be_switched_off(page, stor
 
 
 @pytest.mark.browser
-async def test_event_by_value_is_chosen_and_stays_in_the_address(page, store):
+async def test_event_by_value_is_chosen_and_stays_in_the_address(tab, store):
     now = SystemClock().now()
     await SENDS.incr(store, "succeeded_pending", "accepted", amount=5, at=now)
     await SENDS.incr(store, "failed_due_to_server_error", "503", amount=2, at=now)
-    await page.goto("/stats/sms_send?days=7")
-    card = page.get_by_label("One event by value", exact=True)
+    await tab.goto("/stats/sms_send?days=7")
+    card = tab.get_by_label("One event by value", exact=True)
     await expect(card).to_contain_text("succeeded_pending, by message status: 1 value")
     await card.get_by_label("Event", exact=True).select_option("failed_due_to_server_error")
     await expect(card).to_contain_text("failed_due_to_server_error, by HTTP status: 1 value")
-    await page.wait_for_url("**event=failed_due_to_server_error")
-    await page.reload()
+    await tab.wait_for_url("**event=failed_due_to_server_error")
+    await tab.reload()
     await expect(card).to_contain_text("failed_due_to_server_error, by HTTP status: 1 value")
     await expect(card.get_by_label("Event", exact=True)).to_have_value("failed_due_to_server_error")
 
 
 @pytest.mark.browser
-async def test_image_and_sums_that_do_not_agree(page, store):
+async def test_image_and_sums_that_do_not_agree(tab, store):
     day = EVENTS.day_of(SystemClock().now())
     await EVENTS.incr(store, "attempted", "delivered", amount=3, unix_date=day - 4)
     await EVENTS.incr(store, "found", amount=5, unix_date=day - 1)
-    await page.goto("/stats/sms_events?days=7")
-    sums = page.get_by_label("Sums that must agree")
+    await tab.goto("/stats/sms_events?days=7")
+    sums = tab.get_by_label("Sums that must agree")
     await expect(sums.locator(".ks-identity", has_text="found + unknown")).to_contain_text("+5")
-    async with page.expect_download() as waiting:
-        await page.get_by_role("button", name="Save Events by day as an image").click()
+    async with tab.expect_download() as waiting:
+        await tab.get_by_role("button", name="Save Events by day as an image").click()
     download = await waiting.value
     assert re.fullmatch(r"sms_events-\d{4}-\d\d-\d\d-to-\d{4}-\d\d-\d\d\.png", download.suggested_filename)
     assert (await download.path()).read_bytes().startswith(b"\x89PNG")

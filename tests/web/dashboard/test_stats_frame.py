@@ -52,33 +52,33 @@ async def test_bare_installation_says_how_to_begin_and_then_shows_what_is_counte
 
 @pytest.mark.browser
 @pytest.mark.slow
-async def test_server_that_went_away_is_told_and_the_page_goes_on_by_itself(page, site, store):
+async def test_server_that_went_away_is_told_and_the_page_goes_on_by_itself(tab, site, store):
     await SENDS.incr(store, "queued", amount=11, at=SystemClock().now())
-    await page.goto("/stats")
-    card = page.get_by_role("link", name="sms_send")
+    await tab.goto("/stats")
+    card = tab.get_by_role("link", name="sms_send")
     await expect(card).to_contain_text("11 events")
     pid = site.valkey_pid
     os.kill(pid, signal.SIGSTOP)
     try:
-        await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_visible()
+        await expect(tab.locator(".ks-banner", has_text="The server is away")).to_be_visible()
         await expect(card).to_contain_text("11 events")
     finally:
         os.kill(pid, signal.SIGCONT)
-    await expect(page.locator(".ks-banner", has_text="The server is away")).to_be_hidden()
+    await expect(tab.locator(".ks-banner", has_text="The server is away")).to_be_hidden()
     await SENDS.incr(store, "queued", amount=2, at=SystemClock().now())
     await expect(card).to_contain_text("13 events")
 
 
 @pytest.mark.browser
-async def test_nothing_hangs_over_the_edge(page, store):
+async def test_nothing_hangs_over_the_edge(tab, store):
     await SENDS.incr(store, "succeeded_pending", LONG[:120], at=SystemClock().now())
     await SENDS.incr(store, "failed_due_to_application_error_ratelimit", "x", at=SystemClock().now())
     for path in ("/stats", "/stats/sms_send?event=succeeded_pending", "/stats/retention?days=182", "/stats/visitors",
                  "/stats/journey_sessions", "/stats/daily_active_users?from=2026-01-01&to=2026-02-01",
                  "/stats/job-runs", f"/stats/{LONG}"):
-        await page.goto(path)
-        await page.wait_for_selector(".ks-page h1")
+        await tab.goto(path)
+        await tab.wait_for_selector(".ks-page h1")
         for width in (1280, 768, 360):
-            await page.set_viewport_size({"width": width, "height": 800})
+            await tab.set_viewport_size({"width": width, "height": 800})
             # A chart follows its card a moment later.
-            await page.wait_for_function(f"document.documentElement.scrollWidth <= {width}")
+            await tab.wait_for_function(f"document.documentElement.scrollWidth <= {width}")

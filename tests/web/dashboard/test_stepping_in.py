@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import expect
 
 from keystead.jobs.keys import Queue
@@ -12,15 +13,15 @@ from ..jobs_at_hand import bury, greet, jobs_on
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-async def failed(page, store):
+@pytest_asyncio.fixture(loop_scope="session")
+async def failed(tab, store):
     """The page with one failed job."""
     await jobs_on(store).enqueue(greet, name="Ada")
     await bury(store, "KeyError: <b>17</b>")
-    await page.goto("/jobs")
-    await page.get_by_role("button", name=re.compile("^Drop 1 of")).click()
-    await expect(page.get_by_role("alertdialog")).to_contain_text("Drop 1 failed job?")
-    return page
+    await tab.goto("/jobs")
+    await tab.get_by_role("button", name=re.compile("^Drop 1 of")).click()
+    await expect(tab.get_by_role("alertdialog")).to_contain_text("Drop 1 failed job?")
+    return tab
 
 
 async def test_closing_the_question_means_no(failed, store):
@@ -34,6 +35,7 @@ async def test_closing_the_question_means_no(failed, store):
 
 
 async def test_question_outlives_the_row_it_was_asked_in(failed, store):
+    await jobs_on(store).options(delay_seconds=7000).enqueue(greet, name="later")  # or the page would say how to begin
     await store.delete(Queue().work.dead.name(store.layout))
     await expect(failed.get_by_role("region", name="Failed jobs")).to_contain_text("No job has failed for good")
     await failed.get_by_role("button", name="Drop 1 job").click()
