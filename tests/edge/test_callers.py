@@ -49,3 +49,9 @@ def test_an_operator_acts_for_whom_it_names_and_nobody_acts_for_anyone():
         Caller(CallerKind.OPERATOR, "operator").require_user()
     with pytest.raises(NotLoggedIn):
         Caller(CallerKind.ANONYMOUS, acts_for="user_ada").require_user()
+
+
+@pytest.mark.parametrize("name", ["user_ada user_ben", "a:b", "{a}", "a\nb", "x" * 256])
+def test_what_can_be_nobody_is_refused_before_anything_is_looked_up(name):
+    with pytest.raises(Invalid, match="names nobody"):
+        Caller(CallerKind.OPERATOR, "operator", acts_for=name).require_user()

@@ -103,3 +103,13 @@ async def test_nobody_and_programs_without_the_scope_see_nothing(visit: Visit) -
     ):
         visit.caller = caller
         assert (await visit.ask("GET", "/users/me/contacts/emails"))[0] == status
+
+
+async def test_text_that_no_database_takes_is_the_fault_of_whoever_sent_it(visit: Visit) -> None:
+    zone = {"timezone": "Asia/Seoul", "timezone_technique": "brow\0ser"}
+    assert (await visit.ask("POST", "/users/me/attributes/timezone", zone))[0] == 422
+
+
+async def test_a_program_that_names_what_can_be_nobody_is_told_so(visit: Visit) -> None:
+    visit.caller = Caller(CallerKind.OPERATOR, "operator", acts_for="a {b}:c")
+    assert (await visit.ask("POST", "/users/me/attributes/timezone", {"timezone": "Asia/Seoul"}))[0] == 400

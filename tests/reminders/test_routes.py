@@ -92,3 +92,8 @@ async def test_nobody_sees_nothing_and_who_does_not_exist_is_not_found(visit: Vi
     for path in ("daily_reminders", "daily_reminder_settings", "wants_notification_time_prompt"):
         assert (await visit.ask("GET", f"/users/me/{path}"))[0] == 404
     assert (await visit.ask("POST", TIME, wanted()))[0] == 404
+
+
+async def test_text_that_no_database_takes_is_the_fault_of_whoever_sent_it(visit: Visit) -> None:
+    assert (await visit.ask("DELETE", "/users/me/daily_reminders", {"uid": "udr_\0"}))[0] == 422
+    assert (await visit.ask("POST", TIME, wanted(timezone_technique="brow\0ser")))[0] == 422

@@ -73,7 +73,7 @@ def test_for_whom_somebody_asks_is_written_down_wherever_the_header_stands():
         assert identify(headers, TICKETS, NAME).caller.require_user() == "user_ada"
     assert caller(cookie(session()), named).acts_for == "user_ada"
     assert caller(named) == ANONYMOUS, "a name proves nothing"
-    assert caller(named, named, bearer(token("users"))).acts_for == "user_adauser_ada"
+    assert caller(named, named, bearer(token("users"))).acts_for == "user_ada user_ada"
 
 
 def test_installations_on_one_machine_have_cookies_of_their_own():

@@ -7,6 +7,7 @@ from typing import Final
 from keystead.edge.refusals import Forbidden, NotLoggedIn
 from keystead.errors import Invalid
 from keystead.ids import UserSub
+from keystead.keys import USER
 
 # What a program needs to act for people, and the header in which it says for whom.
 USERS_SCOPE: Final = "users"
@@ -56,7 +57,7 @@ class Caller:
         """The person whom this concerns: who asks, or for whom an operator or a program with the scope asks.
 
         ``NotLoggedIn`` for nobody, ``Forbidden`` for a program without the scope and for a person who names another,
-        ``Invalid`` when nobody is named. Whether there is such a person is not known here.
+        ``Invalid`` when nobody is named, or what can be nobody. Whether there is such a person is not known here.
         """
         if self.kind is CallerKind.USER:
             if self.acts_for not in ("", self.subject):
@@ -65,6 +66,8 @@ class Caller:
         self.require(USERS_SCOPE)
         if not self.acts_for:
             raise Invalid(f"say for whom this is, with the header {USER_HEADER}")
+        if not USER.accepts(self.acts_for):
+            raise Invalid(f"the header {USER_HEADER} names nobody: say the sub of one person")
         return UserSub(self.acts_for)
 
 

@@ -97,7 +97,8 @@ class ZoneGiven(BaseModel):
     """Where the person lives by the clock."""
 
     timezone: str = Field(min_length=1, max_length=100, description="a name of the IANA database")
-    timezone_technique: str = Field(default="browser", max_length=50, description="how it was learnt")
+    timezone_technique: str = Field(default="browser", max_length=50, pattern="^[ -~]*$",
+                                    description="how it was learnt")
 
 
 def routes(contacts: Contacts, tokens: PushTokens, timezones: Timezones, jobs: Jobs) -> APIRouter:

@@ -37,7 +37,8 @@ class Wanted(BaseModel):
     time_range: Annotated[Preset | Explicit, Field(discriminator="type")]
     channel: Literal["email", "sms", "push", "all"]
     timezone: str = Field(min_length=1, max_length=100, description="a name of the IANA database")
-    timezone_technique: str = Field(default="browser", max_length=50, description="how the zone was learnt")
+    timezone_technique: str = Field(default="browser", max_length=50, pattern="^[ -~]*$",
+                                    description="how the zone was learnt")
 
 
 class ReminderShown(BaseModel):
@@ -61,7 +62,7 @@ class ReminderList(BaseModel):
 class ReminderNamed(BaseModel):
     """One of the person's reminders."""
 
-    uid: str = Field(min_length=1, max_length=100)
+    uid: str = Field(min_length=1, max_length=100, pattern="^[A-Za-z0-9_-]+$")
 
 
 class SettingShown(BaseModel):

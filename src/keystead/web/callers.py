@@ -42,12 +42,12 @@ def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified
         elif name == b"cookie":
             cookie = cookie or _cookie_value(value.decode("latin-1"), cookie_name)
         elif name == _USER_HEADER:
-            # Two names in one request are one that nobody has.
-            acts_for += value.strip().decode("latin-1")
+            # Two names in one request are one that nobody can have.
+            acts_for += (" " if acts_for else "") + value.strip().decode("latin-1")
     found = _by_token(token, tickets) if token else _by_cookie(cookie, tickets)
     if not acts_for or not found.caller.known:
         return found
-    return replace(found, caller=replace(found.caller, acts_for=acts_for[:MOST_SUB_CHARACTERS]))
+    return replace(found, caller=replace(found.caller, acts_for=acts_for[:MOST_SUB_CHARACTERS + 1]))
 
 
 def user_token(tickets: Tickets, sub: str, *, lasts_seconds: float) -> str:

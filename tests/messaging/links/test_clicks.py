@@ -260,6 +260,15 @@ async def test_a_link_that_cannot_be_read_leads_nowhere(room: Room, field: str, 
     assert (await click(room, link.code)).target is None
 
 
+async def test_a_login_after_what_can_be_no_click_is_one_without_its_click(room: Room) -> None:
+    """Nothing of it reaches the database, which would not take every text."""
+    link = await room.link()
+    await room.touch("tch_1")
+    await bring(room, link.code, "persisted")
+    found = await click(room, link.code, "\0")
+    assert found.outcome is ClickOutcome.PARENT_NOT_FOUND and found.target is not None
+
+
 async def test_a_login_needs_a_click_before_it(room: Room) -> None:
     with pytest.raises(DeclarationError):
         await room.links.click("x", track_type=POST_LOGIN)

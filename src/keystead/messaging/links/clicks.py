@@ -31,7 +31,7 @@ from keystead.telemetry import counts, logger
 
 CLICK: Final = Script("keystead.messaging.links", "scripts/click.lua")
 ROUNDS: Final = 3
-# What the script is told where a parent cannot be one of ours.
+# What is looked for where a parent cannot be one of ours.
 _NO_CLICK: Final = "utlc_none-of-ours"
 _WINDOWS: Final = " ".join(str(seconds * 1000) for seconds in (CODE_WINDOW_SECONDS, FLOOD_WINDOW_SECONDS,
                                                               WARNING_SECONDS))
@@ -77,6 +77,8 @@ class Clicks:
         """
         if (parent_uid is not None) is not (track_type is TrackType.POST_LOGIN):
             raise DeclarationError("a login has a click before it, and a click has none")
+        if parent_uid is not None and not CLICK_UID.accepts(parent_uid):
+            parent_uid = _NO_CLICK
         now, uid = self._clock.now(), new_uid("utlc")
         click = Click(uid, now, track_type, visitor_uid, user_sub, parent_uid)
         if not CODE.accepts(code):
@@ -111,8 +113,6 @@ class Clicks:
     ) -> tuple[int, list[bytes]]:
         """One round trip: the verdict, and the fields of the link if it is in the buffer."""
         parent, first = click.parent_uid or "", click.track_type is TrackType.ON_CLICK
-        if parent and not CLICK_UID.accepts(parent):
-            parent = _NO_CLICK
         fields = (
             "uid", click.uid, "link_code", code, "track_type", click.track_type.value, "parent_uid", parent, "user_sub",
             click.user_sub or "", "visitor_uid", click.visitor_uid or "", "clicked_at", repr(click.clicked_at),
