@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
+from urllib.parse import urlencode
 
 import aiohttp
 
@@ -28,6 +29,7 @@ WITHOUT_CODE: Final = "failure_status_without_error_code"
 RATELIMIT_CODES: Final = frozenset({"14107", "30022", "31206", "45010", "51002", "54009", "63017"})
 _RETRYABLE: Final = frozenset({Identifier.NETWORK, Identifier.SERVER, Identifier.CLIENT_429, Identifier.RATELIMIT})
 _LONGEST_EXTRA: Final = 500
+_FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ class TwilioGateway:
         form = {"MessagingServiceSid": self._service, "To": to, "Body": body}
         if callback_url:
             form["StatusCallback"] = callback_url
-        return classified(await self._ask("POST", f"{self._messages}.json", data=form))
+        # Spelled here: aiohttp takes several times as long for it.
+        body = urlencode(form).encode()
+        return classified(await self._ask("POST", f"{self._messages}.json", data=body, headers=_FORM))
 
     async def read(self, sid: str) -> Read:
         answer = await self._ask("GET", f"{self._messages}/{sid}.json")
