@@ -101,8 +101,8 @@ class TwilioGateway:
         if callback_url:
             form["StatusCallback"] = callback_url
         # Spelled here: aiohttp takes several times as long for it.
-        body = urlencode(form).encode()
-        return classified(await self._ask("POST", f"{self._messages}.json", data=body, headers=_FORM))
+        packed = urlencode(form).encode()
+        return classified(await self._ask("POST", f"{self._messages}.json", data=packed, headers=_FORM))
 
     async def read(self, sid: str) -> Read:
         answer = await self._ask("GET", f"{self._messages}/{sid}.json")
