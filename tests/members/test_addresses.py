@@ -44,3 +44,11 @@ def test_without_the_packages_it_says_how_to_get_them(monkeypatch: pytest.Monkey
     for check in (normal_email, normal_phone):
         with pytest.raises(Invalid, match="pip install"):
             check("ada@example.com")
+
+
+@pytest.mark.parametrize(
+    "text", ["ada@xn--bcher-kva.example", " ADA@XN--BCHER-KVA.example", "ada@bu\u0308cher.example"]
+)
+def test_a_domain_in_other_letters_is_the_same_however_it_is_written(text: str) -> None:
+    assert folded_email(text) == folded_email(normal_email(text)) == "ada@bücher.example"
+    assert folded_email("ada@xn--\xff.example") == "ada@xn--\xff.example", "whatever a provider says, it is compared"

@@ -116,3 +116,13 @@ async def test_an_unsubscription_by_a_link_is_logged_with_its_device(room: Room)
     async with room.database.reading() as sql:
         logged = await sql.execute(select(rows.link_code, rows.visitor_known, rows.suppressed).order_by(rows.id))
         assert logged.all() == [("abc", True, True), ("abc", False, False), ("abc", False, False)]
+
+
+@on_sqlite
+async def test_a_bounce_from_a_domain_in_other_letters_is_known_by_its_address(room: Room) -> None:
+    """Mail goes to the form that servers know, so news of it name that."""
+    await room.person("user_ada", NOON)
+    await room.contacts.add_email(UserSub("user_ada"), "ada@bücher.example", verified=True)
+    await room.suppression.email_failed("ada@xn--bcher-kva.example", "Bounce", "Permanent/General")
+    assert await room.contacts.emails_of([UserSub("user_ada")]) == {"user_ada": []}
+    assert await room.suppression.emails(["Ada@bücher.example"]) == {"Ada@bücher.example"}

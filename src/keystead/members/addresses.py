@@ -4,6 +4,7 @@ from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Final
+from unicodedata import normalize
 
 from keystead.errors import Invalid
 
@@ -26,8 +27,16 @@ def normal_email(text: str) -> str:
 
 
 def folded_email(text: str) -> str:
-    """What addresses are compared by: two that differ in upper and lower case are the same."""
-    return text.strip().lower()
+    """What addresses are compared by: two that differ in upper and lower case are the same, and so are the two ways to
+    write a domain in other letters, which providers give back in the one that they were given (``xn--``)."""
+    folded = normalize("NFC", text.strip().lower())
+    name, at, domain = folded.rpartition("@")
+    if "xn--" not in domain:
+        return folded
+    try:
+        return f"{name}{at}{_loaded('idna').decode(domain)}"
+    except UnicodeError:  # no such domain, so that nobody has it in another form
+        return folded
 
 
 def normal_phone(text: str, region: str | None = None) -> str:
