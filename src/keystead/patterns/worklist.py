@@ -52,7 +52,8 @@ class WorkList(Generic[T]):
         self._rules = Rules(tries, poison_seconds, alive_seconds, most_dead)
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
-            **told(facts, "given up with the error, newest right", scripts=_scripts("bury", "fail", "replay", "replay_chosen")),
+            **told(facts, "given up with the error, newest right",
+                   scripts=_scripts("bury", "fail", "replay", "replay_chosen")),
         )
         self.queue_key: ListKey[T] = ListKey(
             keyspace, pattern, of, **told(facts, scripts=_scripts("take", "put_back", "adopt"), dead=self.dead_key)
