@@ -10,6 +10,7 @@ from keystead.ids import UserSub
 from keystead.members import Added, Described
 from keystead.members.contact_tables import (
     CONTACT_METHOD_LOG,
+    EMAIL_FAILURES,
     USER_EMAIL_ADDRESSES,
     USER_PHONE_NUMBERS,
     USER_PUSH_TOKENS,
@@ -101,6 +102,9 @@ async def test_whoever_is_erased_leaves_no_contact_and_no_log(room: Room) -> Non
         await room.contacts.add_phone(sub, "+15555550123", verified=True)
     await room.tokens.register(ADA, TOKEN, "ios")
     await room.timezones.set(ADA, "Asia/Tokyo")
+    await room.contacts.add_email(ADA, "ada@example.com")
+    for address in ("both@example.com", "Ada@example.com"):
+        await room.suppression.email_failed(address, "Bounce", "Transient/General")
     await room.suppression.suppress_email("both@example.com", "Complaint")
     await room.heard()
     await room.contacts.erase(ADA)
@@ -109,11 +113,12 @@ async def test_whoever_is_erased_leaves_no_contact_and_no_log(room: Room) -> Non
     async with room.database.reading() as sql:
         left = [await sql.scalar(select(func.count()).select_from(table)) for table in (
             USER_EMAIL_ADDRESSES, USER_PHONE_NUMBERS, USER_PUSH_TOKENS, CONTACT_METHOD_LOG, USER_TIMEZONE_LOG)]
-    assert left == [1, 1, 0, 2, 0], "what Ben has stays"
+        failed = list(await sql.scalars(select(EMAIL_FAILURES.c.email_address)))
+    assert left == [1, 1, 0, 2, 0] and failed == ["both@example.com"], "what Ben has stays"
     assert await room.suppression.emails(["both@example.com"]) == {"both@example.com"}
     counts = await room.contact_counts()
     assert {event: amount for event, amount in counts.items() if event.startswith("deleted")} == {
-        "deleted/email:account": 1, "deleted/phone:account": 1, "deleted/push:account": 1,
+        "deleted/email:account": 2, "deleted/phone:account": 1, "deleted/push:account": 1,
         "deleted_due_to_user_deletion": 1,
     }
     with pytest.raises(NotFound):

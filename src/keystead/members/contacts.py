@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -15,6 +15,7 @@ from keystead.members.addresses import folded_email, normal_email, normal_phone
 from keystead.members.contact_changes import ERASED_JOB, Action, ContactChanges
 from keystead.members.contact_tables import (
     CONTACT_METHOD_LOG,
+    EMAIL_FAILURES,
     USER_EMAIL_ADDRESSES,
     USER_PHONE_NUMBERS,
     USER_PUSH_TOKENS,
@@ -151,6 +152,8 @@ class Contacts:
         changes = ContactChanges(now)
         async with self._database.transaction() as sql:
             user = await lock_person(sql, sub)
+            addresses = USER_EMAIL_ADDRESSES.c
+            had = list(await sql.scalars(select(addresses.folded).where(addresses.user_id == user)))
             for table, name in (
                 (USER_PUSH_TOKENS, "push"), (USER_EMAIL_ADDRESSES, "email"), (USER_PHONE_NUMBERS, "phone"),
             ):
@@ -161,6 +164,8 @@ class Contacts:
                         changes.counted_token("deleted_due_to_user_deletion")
             for table in (CONTACT_METHOD_LOG, USER_TIMEZONE_LOG):
                 await sql.execute(delete(table).where(table.c.user_id == user))
+            shared = exists().where(addresses.folded == EMAIL_FAILURES.c.folded)
+            await sql.execute(delete(EMAIL_FAILURES).where(EMAIL_FAILURES.c.folded.in_(had), ~shared))
             await changes.store(sql, self._database, self._outbox)
             await self._outbox.enqueue(sql, ERASED_JOB, user_sub=sub)
 
