@@ -3,7 +3,7 @@
 from bench.plan import OURS, Bar, Case, Contestant, Figure, Home, Suite
 from bench.stage import one_server
 
-TEXTS, DRAIN = "bench.load.texts", "bench.load.touch_drain"
+TEXTS, DRAIN, DISPATCH = "bench.load.texts", "bench.load.touch_drain", "bench.load.touch_dispatch"
 OLDER = "one at a time"
 MOST_BYTES, MOST_SCRIPT_MS = 2048, 5
 
@@ -35,10 +35,20 @@ SUITE = Suite(
                        bars=(Bar(MOST_BYTES),)),
                 Figure("99 of 100 scripts take at most", "script_p99_ms", "ms", lower_is_better=True,
                        bars=(Bar(MOST_SCRIPT_MS),)),
-                Figure("touches accepted by one process", "accepted_per_second", "touches/s"),
             ),
             (Contestant(OURS, Home.PROJECT, DRAIN, ("--touches", "100000", "--rate", "2000", "--processes", "2")),),
             most_rounds=1, patience_seconds=600.0,
+        ),
+        Case(
+            "20,000 touches, one process, no couriers",
+            (
+                Figure("touches accepted, 400 a call", "accepted_per_second", "touches/s"),
+                Figure("touches made into messages", "dispatched_per_second", "touches/s"),
+                Figure("server memory per message, with all that belongs to it", "bytes_per_message", "bytes",
+                       lower_is_better=True),
+            ),
+            (Contestant(OURS, Home.PROJECT, DISPATCH, ("--touches", "20000")),),
+            most_rounds=3, patience_seconds=240.0,
         ),
         Case(
             "20,000 touches, 300 messages a second on each channel",
