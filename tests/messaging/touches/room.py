@@ -33,6 +33,7 @@ from keystead.messaging.sms.statuses import Status
 from keystead.messaging.touches.dispatcher import Dispatcher
 from keystead.messaging.touches.dispatcher_plan import Planner
 from keystead.messaging.touches.erased import Erasure
+from keystead.messaging.touches.given_up import GivenUp
 from keystead.messaging.touches.handlers import Handlers
 from keystead.messaging.touches.jobs import register
 from keystead.messaging.touches.log import LogJob, TouchLog
@@ -101,7 +102,7 @@ class Room:
         self.erasure = Erasure(valkey, database, self.clock, self.outlets, self.pending)
         self.dispatcher = Dispatcher(valkey, self.clock, self.planner, self.outlets)
         self.log_job = LogJob(valkey, self.clock, self.log)
-        self.stale_job = StaleJob(valkey, self.clock, self.pending)
+        self.stale_job = StaleJob(valkey, self.clock, self.pending, GivenUp(valkey, self.planner))
         register(self.book, valkey, self.clock, self.planner, self.outlets, self.handlers, self.pending, self.log,
                  self.erasure)
 

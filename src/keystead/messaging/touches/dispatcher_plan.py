@@ -31,6 +31,7 @@ from keystead.settings import MessagingSettings
 from keystead.store import Database
 
 STALE_SECONDS: Final = 8 * 3600
+GIVEN_UP: Final = "given up; its dead letter says why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ class Planner:
         fresh = [touch for touch in touches if now - touch.queued_at <= STALE_SECONDS]
         batch = await self._read(fresh, now)
         return [self._planned(touch, batch) for touch in touches]
+
+    def given_up(self, touch: Touch) -> Plan:
+        """What follows from a touch that nobody will plan any more: it ends as one that could not be made."""
+        plan = _Writing(self._valkey, touch, self._clock.now(), self._settings.trace_seconds)
+        return plan.ended("improper", touch.kind, "send_event_improper", why=GIVEN_UP)
 
     # -- facts ------------------------------------------------------------------------------------------------------
 

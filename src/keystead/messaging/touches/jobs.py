@@ -11,6 +11,7 @@ from keystead.members import ERASED_JOB
 from keystead.messaging.touches.dispatcher import Dispatcher
 from keystead.messaging.touches.dispatcher_plan import Planner
 from keystead.messaging.touches.erased import Erasure
+from keystead.messaging.touches.given_up import GivenUp
 from keystead.messaging.touches.handlers import Handlers
 from keystead.messaging.touches.log import LogJob, TouchLog
 from keystead.messaging.touches.models import CHANNELS, Channel
@@ -30,7 +31,7 @@ def register(
     """Add the room's jobs to the book."""
     dispatcher = Dispatcher(valkey, clock, planner, outlets, stopping=stopping)
     logging = LogJob(valkey, clock, log, stopping=stopping)
-    stale = StaleJob(valkey, clock, pending, stopping=stopping)
+    stale = StaleJob(valkey, clock, pending, GivenUp(valkey, planner), stopping=stopping)
 
     async def send() -> None:
         await dispatcher.run()
@@ -69,7 +70,7 @@ def crew(
 ) -> list[Work]:
     """What runs all the time: so many dispatchers, a writer of the log, and the search for touches without news."""
     dispatchers: list[Work] = [Dispatcher(valkey, clock, planner, outlets) for _ in range(max(1, workers))]
-    return [*dispatchers, LogJob(valkey, clock, log), StaleJob(valkey, clock, pending)]
+    return [*dispatchers, LogJob(valkey, clock, log), StaleJob(valkey, clock, pending, GivenUp(valkey, planner))]
 
 
 def _success(handlers: Handlers, channel: Channel) -> Callable[..., Awaitable[None]]:

@@ -18,7 +18,8 @@ CHANNELS: Final[tuple[Channel, ...]] = get_args(Channel)
 class Touch(msgspec.Struct, frozen=True):
     """Contact this person on this channel about this event. Nobody's address is known yet.
 
-    ``any_hour``: the person chose the time, so it may be at night.
+    ``any_hour``: the person chose the time, so it may be at night. ``given_up``: it was a dead letter, and whoever sent
+    it was told so; it has no callbacks any more.
     """
 
     uid: str
@@ -32,6 +33,7 @@ class Touch(msgspec.Struct, frozen=True):
     aud: Literal["send"] = "send"
     lane: str = "normal"
     any_hour: bool = False
+    given_up: bool = False
 
     @property
     def kind(self) -> str:

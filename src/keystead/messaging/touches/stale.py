@@ -1,4 +1,7 @@
-"""Touches without news: after a day and a half the channels have long given up, so something lost a callback."""
+"""Touches that nobody else ends: those without news, and those that are dead letters.
+
+After a day and a half the channels have long given up, so something lost a callback.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,6 +9,7 @@ from typing import Final
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import StopReason, SweepJob, SweepRun
+from keystead.messaging.touches.given_up import GivenUp
 from keystead.messaging.touches.keys import PENDING, STALE_LOCK
 from keystead.messaging.touches.pending import Ended, Pending
 from keystead.messaging.touches.stats import DETECTION_RUN, STALE
@@ -19,18 +23,20 @@ _log = logger("messaging.touches")
 
 
 class StaleJob(SweepJob):
-    """Ends touches without news as failed."""
+    """Ends touches without news, and touches that were given up, as failed."""
 
     lock, runs = STALE_LOCK, DETECTION_RUN
     every_seconds = 60.0
 
     def __init__(
-        self, valkey: Valkey, clock: Clock, pending: Pending, *, stopping: Callable[[], bool] = lambda: False
+        self, valkey: Valkey, clock: Clock, pending: Pending, given_up: GivenUp, *,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__(valkey, clock, stopping=stopping)
-        self._pending = pending
+        self._pending, self._given_up = pending, given_up
 
     async def sweep(self, run: SweepRun) -> StopReason:
+        await self._given_up.end_all()
         before = run.started_at - STALE_SECONDS
         while True:
             reason = run.reason_to_stop()
