@@ -163,7 +163,11 @@ class Chaos:
         crew = [await start("work", str(self._file)) for _ in range(WORKERS)]
         server = await start("serve", str(self._file))
         pause = 1.0 * self.kills / max(1, self.touches)
-        boss = await start("produce", str(self._file), "0", str(self.touches), str(pause))
+
+        async def producer() -> Program:
+            return await start("produce", str(self._file), "0", str(self.touches), str(pause))
+
+        boss = await producer()
         for program in (*crew, server, boss):
             await program.hears("working", seconds=120)
         done = 0
@@ -188,7 +192,7 @@ class Chaos:
                 if boss.words("produced") or not boss.words("working"):
                     continue
                 await boss.kill()
-                boss = await start("produce", str(self._file), "0", str(self.touches), str(pause))
+                boss = await producer()
             else:
                 self._server.kill()
                 await asyncio.sleep(self._random.uniform(0, 0.5))
@@ -202,7 +206,12 @@ class Chaos:
                     crew[place] = await start("work", str(self._file))
             if server.process.returncode is not None:
                 server = await start("serve", str(self._file))
-        await boss.hears("produced", seconds=600)
+            if boss.process.returncode is not None and not boss.words("produced"):
+                boss = await producer()
+        while not boss.words("produced"):
+            if boss.process.returncode is not None:
+                boss = await producer()
+            await asyncio.sleep(1)
         for program in (*crew, server):
             await program.hears("working", seconds=120)
 
