@@ -51,7 +51,7 @@ def _bar(current: str, key: str) -> str:
     links = "".join(
         f'<a href="{path}"{" aria-current=page" if path == current else ""}>{name}</a>'
         for path, name in (("/", "Overview"), ("/jobs", "Jobs"), ("/stats", "Statistics"), ("/messages", "Messages"),
-                           ("/reminders", "Reminders"), ("/sandbox", "Sandbox"),
+                           ("/reminders", "Reminders"), ("/templates", "Templates"), ("/sandbox", "Sandbox"),
                            ("/docs", "API"))
     )
     return (

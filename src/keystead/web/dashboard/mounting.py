@@ -24,6 +24,7 @@ from keystead.web.dashboard.stats_page import show_stats
 from keystead.web.dashboard.stats_pages import show_one
 from keystead.web.dashboard.stats_range import StatsRange
 from keystead.web.dashboard.stats_runs import show_runs
+from keystead.web.dashboard.templates_page import show_templates
 from keystead.web.job_rates import JobRateSampler
 from keystead.web.jobs_watch import JobsWatch
 from keystead.web.message_rates import MessageRateSampler
@@ -136,6 +137,13 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         await show_reminders(running, sampler, stats)
+        return None
+
+    @ui.page("/templates", title=f"Templates · {TITLE}")
+    async def templates(request: Request, slug: str = "") -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        show_templates(running, sampler, slug)
         return None
 
     @ui.page("/sandbox", title=f"Sandbox · {TITLE}")
