@@ -18,6 +18,7 @@ FORM = "application/x-www-form-urlencoded"
 
 def judged(
     body: bytes | Exception, signature: str | None = None, *, content_type: str = FORM, url: str = URL,
+    token: str = TOKEN,
 ) -> dict[str, str] | Distrust:
     async def chunks() -> AsyncIterator[bytes]:
         if isinstance(body, Exception):
@@ -26,7 +27,7 @@ def judged(
             yield body[at : at + 50_000]
 
     async def ask() -> dict[str, str] | Distrust:
-        return await believed(Call(url, signature, content_type, chunks()), TOKEN)
+        return await believed(Call(url, signature, content_type, chunks()), token)
 
     return asyncio.run(ask())
 
@@ -51,6 +52,11 @@ def test_blank_values_are_part_of_what_is_signed() -> None:
     assert judged(*signed(FIELDS)) == FIELDS
     body, signature = signed(FIELDS)
     assert judged(body.replace(b"&ErrorCode=", b""), signature) is Distrust.FORGED
+
+
+def test_without_a_token_nothing_is_believed() -> None:
+    """Anybody can sign with an empty one."""
+    assert judged(urlencode(FIELDS).encode(), twilio_signature("", URL, FIELDS), token="") is Distrust.FORGED
 
 
 @pytest.mark.parametrize("content_type", [
