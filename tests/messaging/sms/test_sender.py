@@ -237,6 +237,18 @@ async def test_a_retry_looks_whether_the_lost_answer_was_a_yes(server: Valkey) -
     }
 
 
+async def test_a_retry_of_what_the_provider_made_and_then_held_back_is_sent(valkey: Valkey) -> None:
+    """Its own message, that failed for a reason that passes, must not be taken for an answer to every later try."""
+    room = Room(valkey)
+    room.provider.answers.append(FailureInfo("send", I.RATELIMIT, "30022", True))
+    room.provider.messages["SM0"] = Held("SM0", NUMBER, "Hello", "", NOON, Status.FAILED, NOON, "30022")
+    await room.queue()
+    assert (await room.send())["failed_transiently"] == 1
+    await room.run_jobs()
+    room.clock.advance(3600)
+    assert (await room.send())["pending"] == 1 and len(room.provider.messages) == 2
+
+
 async def test_a_retry_that_cannot_look_waits(valkey: Valkey) -> None:
     room = Room(valkey)
     room.provider.answers.append(NETWORK)

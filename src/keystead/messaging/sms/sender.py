@@ -130,6 +130,8 @@ class SmsCarrier:
             owner = await OWNER.at(message.resource.sid).get(self._valkey)
             if owner is None or owner == sms.uid:
                 failed = resource_failure(message.resource)
+                if failed is not None and failed.retryable:
+                    continue  # the provider held it back for now, so nobody has it: it is to be sent
                 return self._failed(sms, failed) if failed else self._taken(sms, message.resource)
         return Verdict.NOT_SENT
 
