@@ -113,7 +113,9 @@ def test_contacts_of_a_file_are_imported_and_wrong_lines_told(run, ada, tmp_path
     imported = run("contacts", "import", str(file), "--format", "json")
     assert imported.code == 1
     result = json.loads(imported.out)
-    assert (result["lines"], result["created"]) == (3, 2)
-    assert sorted(line["line"] for line in result["broken"]) == [3, 4]
+    assert (result["lines"], result["created"], result["broken"]) == (3, 2, 2)
+    assert sorted(line["line"] for line in result["first_broken"]) == [3, 4]
     assert "line 3: there is no such person" in imported.err
     assert run("contacts", "import", str(tmp_path / "none.csv")).err.startswith("keystead:")
+    nowhere = run("contacts", "import", str(file), "--region", "XX")
+    assert nowhere.code != 0 and "no phone numbers are known of a country 'XX'" in nowhere.err

@@ -67,3 +67,11 @@ def test_a_line_without_end_is_not_held_in_memory() -> None:
     finally:
         tracemalloc.stop()
     assert isinstance(broken, BrokenLine) and peak < 5_000_000
+
+
+def test_a_country_is_known_in_any_case_or_refused_before_the_first_line() -> None:
+    file = b"user_sub,phone\nuser_ada,0151 23456789\n"
+    (line,) = ContactLines(io.BytesIO(file), "de").take(5)
+    assert isinstance(line, ContactLine) and line.phone == "+4915123456789"
+    with pytest.raises(Invalid, match="country 'XX'"):
+        ContactLines(io.BytesIO(file), "XX")

@@ -36,8 +36,9 @@ def import_file(
     imported = wait_for(_import(run_settings(context, valkey_url=url), file, region))
     if format is Format.JSON:
         write_json({"lines": imported.lines, "created": imported.created, "verified": imported.verified,
-                    "known": imported.known, "broken": [{"line": line.number, "reason": line.problem}
-                                                        for line in imported.first_broken]})
+                    "known": imported.known, "broken": imported.broken,
+                    "first_broken": [{"line": line.number, "reason": line.problem}
+                                     for line in imported.first_broken]})
     else:
         write(fact_grid([(name, f"{getattr(imported, name):,}")
                          for name in ("lines", "created", "verified", "known", "broken")]))

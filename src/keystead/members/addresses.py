@@ -58,6 +58,13 @@ def normal_phone(text: str, region: str | None = None) -> str:
     return number
 
 
+def checked_region(code: str) -> str:
+    """The code of a country, such as US, if numbers are known from there; ``Invalid`` otherwise."""
+    if code.upper() not in _loaded("phonenumbers").SUPPORTED_REGIONS:
+        raise Invalid(f"no phone numbers are known of a country {code[:20]!r}; give its two letters, such as DE")
+    return code.upper()
+
+
 def _first_line(error: Exception) -> str:
     """The reason in one line, without the address: some messages of the library repeat a part of it."""
     said = str(error).split("\n", 1)[0].strip()

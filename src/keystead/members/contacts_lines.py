@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from keystead.errors import Invalid
-from keystead.members.addresses import normal_email, normal_phone
+from keystead.members.addresses import checked_region, normal_email, normal_phone
 
 COLUMNS: Final = ("user_sub", "email", "phone", "verified", "receives_notifications")
 MOST_LINE_BYTES: Final = 4096
@@ -41,8 +41,11 @@ class ContactLines:
     """
 
     def __init__(self, file: BinaryIO, region: str | None = None) -> None:
-        """``region``: the country that numbers without a leading + are dialled in. ``Invalid`` for a wrong header."""
-        self._file, self._region = file, region
+        """``region``: the country that numbers without a leading + are dialled in.
+
+        ``Invalid`` for a wrong header, and for a country that does not exist.
+        """
+        self._file, self._region = file, None if region is None else checked_region(region)
         self._number = 0
         self._names = self._header()
 
