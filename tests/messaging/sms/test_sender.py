@@ -246,6 +246,7 @@ async def test_a_retry_of_what_the_provider_made_and_then_held_back_is_sent(valk
     assert (await room.send())["failed_transiently"] == 1
     await room.run_jobs()
     room.clock.advance(3600)
+    await SENDING.resume(valkey)
     assert (await room.send())["pending"] == 1 and len(room.provider.messages) == 2
 
 
