@@ -143,7 +143,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     async def templates(request: Request, slug: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
-        show_templates(running, sampler, slug)
+        await show_templates(running, sampler, slug)
         return None
 
     @ui.page("/sandbox", title=f"Sandbox · {TITLE}")
