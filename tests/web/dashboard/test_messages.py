@@ -111,9 +111,11 @@ def test_a_row_tells_lanes_and_what_keeps_the_channel_from_sending():
     assert "2,001" in row.cells[1] and "1 high · 2,000 normal" in row.cells[1]
     assert "3 overdue" in row.cells[3] and row.cells[4] == "1 min 30 s"
     assert row.actions[0].name == "pause"
-    stopped = channel(paused=True, paused_seconds=61.0, breaker="probing", dead=2)
+    stopped = channel(paused=True, breaker="probing", dead=2)
     assert channel_row(stopped, None, NOW).actions[0].name == "resume"
-    assert all(words in state_chips(stopped) for words in ("paused for 1 min 1 s", "one call tries", "2 given up"))
+    assert all(words in state_chips(stopped) for words in ("paused", "one call tries", "2 given up"))
+    resting = channel(paused=True, paused_seconds=61.0)
+    assert "rest of 1 min 1 s" in state_chips(resting) and standing(look(resting)) == ("Nothing waits", "idle")
 
 
 def test_lines_have_gaps_where_nothing_is_known():

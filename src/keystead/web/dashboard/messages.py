@@ -44,9 +44,10 @@ FIRST_STEPS: Final = """<div class="ks-first"><h2>Nothing has been sent yet</h2>
 @contextmanager
 def messages_frame(running: Running, sampler: Sampler, current: str = "/messages") -> Iterator[None]:
     """Everything inside the block is the page."""
-    css = files("keystead.web").joinpath("assets", "messages.css").read_text(encoding="utf-8")
+    assets = files("keystead.web").joinpath("assets")
+    css = [assets.joinpath(name).read_text(encoding="utf-8") for name in ("stats.css", "messages.css")]
     with page_frame(sampler, running.clock, current=current):
-        ui.add_head_html(f"<style>{css}</style>")
+        ui.add_head_html(f"<style>{''.join(css)}</style>")  # after the sheet of all pages, which they go on with
         yield
 
 
@@ -146,7 +147,7 @@ def standing(look: MessagesLook) -> tuple[str, str]:
     """The one thing to know, and its tone: away, warn, idle or nothing."""
     if broken := [one.name for one in look.channels if one.breaker != "closed"]:
         return f"{_listed(broken)}: the provider fails", "away"
-    if paused := [one.name for one in look.channels if one.paused]:
+    if paused := [one.name for one in look.channels if one.is_held]:
         return f"{_listed(paused)} paused", "warn"
     if look.pending.overdue or any(one.overdue for one in look.channels):
         return "News is overdue", "warn"

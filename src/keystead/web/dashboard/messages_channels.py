@@ -67,9 +67,10 @@ async def _resumed(running: Running, name: str) -> str:
 def state_chips(one: ChannelLook) -> str:
     """What keeps a channel from sending, if anything does."""
     made = []
-    if one.paused:
-        for_long = "" if one.paused_seconds is None else f" for {shown_duration(one.paused_seconds)}"
-        made.append(chip(f"paused{for_long}", "warn"))
+    if one.is_held:
+        made.append(chip("paused", "warn"))
+    elif one.paused_seconds is not None and one.paused_seconds >= 1:
+        made.append(chip(f"the provider wants a rest of {shown_duration(one.paused_seconds)}", "warn"))
     if one.breaker != "closed":
         words = "the provider fails, one call tries" if one.breaker == "probing" else "the provider fails, breaker open"
         made.append(chip(words, "bad"))
@@ -82,7 +83,7 @@ def channel_row(one: ChannelLook, rates: MessageRates | None, now: float) -> Row
     lanes = " · ".join(f"{shown_count(count)} {lane}" for count, lane in zip(
         one.lanes, ("high", "normal", "low"), strict=True) if count)
     overdue = f'<div class="bad">{shown_count(one.overdue)} overdue</div>' if one.overdue else ""
-    action = Action("resume", "Resume", "accent", f"Resume {one.name}") if one.paused else \
+    action = Action("resume", "Resume", "accent", f"Resume {one.name}") if one.is_held else \
         Action("pause", "Pause", "", f"Pause {one.name}")
     return Row(one.name, (
         f'<span class="ms-name {one.name}">{NAMES[one.name]}</span> {state_chips(one)}',
@@ -101,10 +102,10 @@ def rates_cell(rates: MessageRates | None, channel: str) -> str:
 
 def touches_row(look: MessagesLook, now: float) -> Row:
     overdue = f'<div class="bad">{shown_count(look.pending.overdue)} overdue</div>' if look.pending.overdue else ""
-    rows = f"{shown_count(look.to_log.length)} rows to write" if look.to_log.length else ""
+    rows = f", {shown_count(look.to_log.length)} rows wait to be written" if look.to_log.length else ""
     oldest = look.to_send.oldest_at
     return Row("touches", (
-        '<span class="ms-name touches">Touches</span> <span class="quiet">made into messages of the channels</span>',
-        f'{number(look.to_send.length)}<div class="quiet ms-lanes">{rows}</div>', "",
+        '<span class="ms-name touches">Touches</span> <span class="quiet">become messages of the channels'
+        f"{rows}</span>", number(look.to_send.length), "",
         number(look.pending.length) + overdue, ago(oldest, now), "",
     ))

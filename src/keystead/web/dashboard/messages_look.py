@@ -28,7 +28,8 @@ BreakerSays = Literal["closed", "open", "probing"]
 @dataclass(frozen=True, slots=True)
 class ChannelLook:
     """One channel now. ``lanes``: how many wait, most urgent first; ``pending``: with the provider, news is awaited;
-    ``overdue``: of those, how many waited for too long. ``paused_seconds``: until it goes on by itself; None: never."""
+    ``overdue``: of those, how many waited for too long. ``paused_seconds``: until it goes on by itself, as after the
+    provider asked for a rest; None: when somebody resumes it."""
 
     name: str
     lanes: tuple[int, ...]
@@ -45,6 +46,11 @@ class ChannelLook:
     @property
     def waiting(self) -> int:
         return sum(self.lanes)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody paused it."""
+        return self.paused and self.paused_seconds is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +132,5 @@ def judged(calls: list[str], probe: str | None, trips: FailureShare) -> tuple[Br
 
 def is_busy(look: MessagesLook) -> bool:
     """Whether something is on its way, or got stuck on it."""
-    return any(one.waiting or one.retrying or one.pending or one.dead or one.paused for one in look.channels) or bool(
+    return any(one.waiting or one.retrying or one.pending or one.dead or one.is_held for one in look.channels) or bool(
         look.to_send.length or look.pending.length or look.to_log.length)

@@ -20,6 +20,7 @@ from keystead.web.dashboard.messages import messages_frame, search_box
 from keystead.web.dashboard.messages_look import NAMES
 from keystead.web.dashboard.shown import NOTHING, chip, shown_ago
 from keystead.web.dashboard.stats_frame import keep_looking, problem_banner
+from keystead.web.dashboard.stats_shown import broken_up
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import StatsWatch
 
@@ -134,7 +135,7 @@ def touch_row(touch: PastTouch, now: float) -> Row:
     reason = f'<div class="quiet">{escape(cut(touch.reason.replace("_", " "), 80))}</div>' if touch.reason else ""
     places = ", ".join(cut(each, 40) for each in (touch.arrived or touch.destinations)[:3])
     return Row(touch.uid, (
-        f'<a class="mono" href="{escape(trace_address(touch.uid))}">{escape(cut(touch.event or touch.uid, 80))}</a>'
+        f'<a class="mono" href="{escape(trace_address(touch.uid))}">{broken_up(cut(touch.event or touch.uid, 80))}</a>'
         f'<div class="quiet">{escape(NAMES.get(touch.channel, touch.channel))}{" to " if places else ""}'
         f"{escape(places)}</div>", status + reason,
         f'<span title="{moment(touch.at)}">{shown_ago(now - touch.at)}</span>', said(touch),

@@ -170,7 +170,7 @@ def _tiles(
     running: Running, live: Shared[RemindersLook], wishes: Shared[Wishes], sent: Shared[Series]
 ) -> Look:
     shown: list[tuple[ui.html, ui.html]] = []
-    with ui.element("div").classes("ks-tiles ms-tiles"):
+    with ui.element("div").classes("ks-tiles"):
         for name in TILES:
             with ui.element("section").classes("ks-tile").props(f'aria-label="{name}"'):
                 ui.html(name, sanitize=True).classes("name")
@@ -222,7 +222,7 @@ def _jobs(running: Running, live: Shared[RemindersLook], wishes: Shared[Wishes])
     with ui.element("section").classes("ks-card").props('aria-label="Jobs"'):
         with ui.element("div").classes("ks-card-head"):
             ui.html("Last runs", sanitize=True, tag="h2")
-        runs = LiveTable(RUN_COLUMNS, classes="ms-runs")
+        runs = LiveTable(RUN_COLUMNS, classes="ks-runs")
     with ui.element("section").classes("ks-card").props('aria-label="Progress"'):
         with ui.element("div").classes("ks-card-head"):
             ui.html("Times chosen, by zone", sanitize=True, tag="h2")
