@@ -45,6 +45,7 @@ class Postman:
         self.says: Callable[[Letter], Verdict | None] = lambda letter: None
         self.seconds: Callable[[Letter], float] = lambda letter: seconds
         self.verified: list[str] = []
+        self.retry_after_seconds = 0.0
         self.before: Callable[[Letter], None] = lambda letter: None
         self._valkey = valkey
 
@@ -56,7 +57,7 @@ class Postman:
     def delivered(self, letter: Letter, word: str = "") -> Carried:
         writes = Writes(self._valkey.layout)
         DELIVERED.at().push_right(writes, f"{letter.uid}{word}")
-        return Carried(writes, self.health(letter), counts={"delivered": 1}, facts={"by": "post"})
+        return Carried(writes, self.health(letter), self.retry_after_seconds, {"delivered": 1}, {"by": "post"})
 
     async def carry(self, items: Sequence[Letter]) -> Sequence[Carried]:
         self.at_once += 1

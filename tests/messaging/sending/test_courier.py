@@ -7,7 +7,7 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.jobs import StopReason
-from keystead.messaging.sending import Health, Verdict, traced
+from keystead.messaging.sending import CredentialsMissing, Health, Verdict, traced
 
 from .post import DELIVERED, LETTERS, RUNS, Letter, Postman, Working, courier, delivered, fill, until
 
@@ -141,6 +141,57 @@ async def test_a_probe_that_goes_well_opens_the_gate_for_all(valkey):
     async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
         await delivered_all(valkey, 200)
     assert sorted(postman.calls) == sorted(letter.uid for letter in letters(200))
+
+
+async def test_a_message_that_asks_no_provider_does_not_use_up_the_probe(valkey):
+    """Each would hold up the others for half a minute."""
+    postman = Postman(valkey)
+    postman.health = lambda letter: Health.FAILED
+    await fill(valkey, *letters(20))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 20)
+    postman.health = lambda letter: Health.NOT_CALLED if letter.uid.startswith("no") else Health.FINE
+    postman.says = lambda letter: Verdict.WAIT
+    await LETTERS.intent("unsure").set(valkey, "0 courier_who_died")
+    await fill(valkey, Letter("no 1"), Letter("unsure"), Letter("no 2"), Letter("yes"), *letters(10))
+    await LETTERS.breaker.probe.at().delete(valkey)  # as if it had rested
+    started = time.monotonic()
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 33)
+    assert time.monotonic() - started < LETTERS.breaker.probe_seconds
+
+
+async def test_what_is_held_waits_as_well_while_a_provider_asks_for_a_pause(valkey):
+    postman = Postman(valkey)
+    postman.health = lambda letter: Health.THROTTLED if letter.uid == "l0" else Health.FINE
+    postman.retry_after_seconds = 3600.0
+    await fill(valkey, *letters(30))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=4)):
+        await delivered_all(valkey, 1)
+        await asyncio.sleep(1.5)
+        assert len(postman.calls) <= 4, "those under way, and no more"
+        postman.health = lambda letter: Health.FINE
+        await LETTERS.resume(valkey)
+        await delivered_all(valkey, 30)
+
+
+async def test_a_single_run_without_credentials_says_so_and_everything_waits(valkey):
+    postman = Postman(valkey)
+
+    def refuse(letter: Letter) -> None:
+        raise CredentialsMissing("nobody knows who we are")
+
+    postman.before = refuse
+    await fill(valkey, *letters(30))
+    run = await courier(valkey, CLOCK, postman, concurrent_requests=4).run()
+    assert run is not None and run.stop_reason is StopReason.CREDENTIALS and run.running_seconds < 20
+    assert run.counts == {"delivered": 0} and run.failed == 0
+    waiting = [letter.uid for letter in await LETTERS.waiting().range(valkey)]
+    assert sorted(waiting) == sorted(letter.uid for letter in letters(30))
+    assert not [uid for uid in waiting if await LETTERS.intent(uid).exists(valkey)]
+    postman.before = lambda letter: None
+    run = await courier(valkey, CLOCK, postman, concurrent_requests=4).run()
+    assert run is not None and run.counts == {"delivered": 30}
 
 
 async def test_a_provider_that_asks_for_a_pause_gets_one(valkey):

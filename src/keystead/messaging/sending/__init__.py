@@ -1,7 +1,7 @@
 """What the channels share: lanes, couriers, retries, intents, traces."""
 
 from keystead.messaging.sending.callbacks import callbacks_relay, queue_job
-from keystead.messaging.sending.carrier import Carried, Carrier, Health, Verdict
+from keystead.messaging.sending.carrier import Carried, Carrier, CredentialsMissing, Health, Verdict
 from keystead.messaging.sending.channel import Channel, lane_of
 from keystead.messaging.sending.courier import Courier, CourierSettings
 from keystead.messaging.sending.models import Fact, Lane, Outgoing, TraceEntry
@@ -15,6 +15,7 @@ __all__ = [
     "Channel",
     "Courier",
     "CourierSettings",
+    "CredentialsMissing",
     "Fact",
     "Health",
     "Lane",

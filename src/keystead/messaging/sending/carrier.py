@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from keystead.errors import Unavailable
 from keystead.messaging.sending.models import Fact
 from keystead.patterns import Writes
 
@@ -18,6 +19,10 @@ class Health(Enum):
     FAILED = "it could not be reached, or could not work"
     THROTTLED = "it asks for a pause"
     NOT_CALLED = "no request was needed"
+
+
+class CredentialsMissing(Unavailable):
+    """What proves to the provider who we are cannot be had now; nothing was sent."""
 
 
 class Verdict(Enum):
@@ -61,8 +66,8 @@ class Carrier(Protocol[T_contra]):
         """One request; an answer for each message, in their order.
 
         A provider that fails is an answer, not an exception. ``Unavailable`` is only for what is needed before the
-        provider is called, such as the database: then the messages are tried again. Any other exception counts as a
-        crash of the message.
+        provider is called, such as the database or (``CredentialsMissing``) what proves who we are: then the messages
+        are tried again, and nothing is counted. Any other exception counts as a crash of the message.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from keystead.clock import Clock
 from keystead.engine import Pipeline, Valkey
 from keystead.ids import new_uid
+from keystead.keys import Executor
 from keystead.messaging.sending.carrier import Health
 from keystead.messaging.sending.channel import DAY_SECONDS, Channel
 from keystead.messaging.sending.courier_pace import Pace
@@ -116,11 +117,20 @@ class Gate(Generic[T]):
 
     def note(self, pipeline: Pipeline, ticket: Ticket[T], health: Health) -> Awaitable[BreakerState] | None:
         """Note how a request went, among what settles its messages; what it gives is for ``noted``."""
-        if health is Health.NOT_CALLED or (health is Health.THROTTLED and not ticket.permit.is_probe):
+        if health is Health.NOT_CALLED:
+            self.give_back(pipeline, ticket)
+            return None
+        if health is Health.THROTTLED and not ticket.permit.is_probe:
             return None
         return self._breaker.record(
             pipeline, ticket.permit, went_well=health is not Health.FAILED, now=self._clock.now()
         )
+
+    def give_back(self, on: Executor, ticket: Ticket[T]) -> None:
+        """Nobody was asked after all, so that this ticket found nothing out: another may, at once."""
+        if ticket.permit.is_probe:
+            self._channel.breaker.probe.at().delete(on)
+            self._opens_at = 0.0
 
     def noted(self, state: BreakerState | None) -> None:
         """The breaker's answer to ``note``."""

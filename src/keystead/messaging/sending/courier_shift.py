@@ -13,7 +13,7 @@ from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
 from keystead.jobs import BatchRun, StopReason
-from keystead.messaging.sending.carrier import Carried, Carrier, Verdict, health_of
+from keystead.messaging.sending.carrier import Carried, Carrier, CredentialsMissing, Health, Verdict, health_of
 from keystead.messaging.sending.channel import Channel
 from keystead.messaging.sending.courier_gate import Gate, Ticket
 from keystead.messaging.sending.courier_given_up import settle_given_up
@@ -72,6 +72,8 @@ class Shift(Generic[T]):
         self._settling = Settling(valkey, channel, hands, gate, lambda: self._stop.is_set())
         self._suspects_at = 0.0  # when to make way for a message on its last try
         self._alone = False
+        self._throttled = False  # the provider asked for a pause, so what is held has to wait for it too
+        self._unknown = False  # what proves who we are could not be had
 
     @property
     def is_idle(self) -> bool:
@@ -114,6 +116,14 @@ class Shift(Generic[T]):
                 return StopReason.BACKPRESSURE
             await self._rest(self._gate.wait_seconds)
             return None
+        if until_empty and self._unknown:
+            await self._rest(LOOK_SECONDS)
+            return None if self._requests else StopReason.CREDENTIALS
+        if self._throttled and await self._is_paused():
+            if until_empty and not self._requests:
+                return StopReason.BACKPRESSURE
+            await self._rest(LOOK_SECONDS)
+            return None
         if self._gate.is_shut:
             free = min(free, self._carrier.batch_items)
         closed = False
@@ -130,6 +140,10 @@ class Shift(Generic[T]):
             self.hands.wait(group, self._arrived)
         await self._rest(LOOK_SECONDS)
         return None
+
+    async def _is_paused(self) -> bool:
+        self._throttled = await self._channel.paused_key.at().is_raised(self._valkey)
+        return self._throttled
 
     async def _room(self) -> int:
         """How many messages fit, once it is worth a round trip."""
@@ -207,7 +221,7 @@ class Shift(Generic[T]):
     async def _request(self, ticket: Ticket[T]) -> None:
         taken_at = self._clock.now()
         if not await self._at(ticket.starts_at):
-            await self._let_wait(ticket.items)
+            await self._let_wait(ticket)
             return
         try:
             if ticket.is_unsure and self._on_ambiguous != "resend":
@@ -216,8 +230,9 @@ class Shift(Generic[T]):
                 await self._carry(ticket, ticket.items, taken_at)
         except Unavailable as error:
             _log.warning("a carrier lacks what it needs", channel=self._channel.name, error=str(error))
+            self._unknown = isinstance(error, CredentialsMissing)
             await asyncio.sleep(PAUSE_SECONDS)
-            await self._let_wait(ticket.items, forget=not ticket.is_unsure)
+            await self._let_wait(ticket, forget=not ticket.is_unsure)
         except Exception as error:  # no message may stop the others, whatever its carrier does
             _log.exception("a carrier failed", channel=self._channel.name, messages=len(ticket.items))
             await self._crashed(ticket, error, taken_at)
@@ -258,6 +273,7 @@ class Shift(Generic[T]):
             self._channel.retry_later(later, item.value, self._clock.now() + self._wait_seconds)
             await self._settling.surely(lambda: self.hands.worker.settle(self._valkey, item, later))
             self.hands.let_go([item])
+            await self._not_asked(ticket)
 
     async def _crashed(self, ticket: Ticket[T], error: Exception, taken_at: float) -> None:
         """One by one, so that the message that is at fault shows; it is tried three times."""
@@ -279,7 +295,7 @@ class Shift(Generic[T]):
             try:
                 await self._clear_up(alone, item, taken_at)
             except Unavailable:
-                await self._let_wait([item], forget=False)
+                await self._let_wait(alone, forget=False)
             except Exception as again:  # as above
                 await self._crashed(alone, again, taken_at)
 
@@ -303,6 +319,7 @@ class Shift(Generic[T]):
                 TraceEntry("taken up", taken_at, {"courier": self._name}), TraceEntry(what, now, facts),
             ), kept_seconds=self._trace_seconds)
 
+        self._throttled = self._throttled or health is Health.THROTTLED
         settlement = Settlement(ticket, carried, health)
         await self._settling.tell(settlement)
         self.hands.let_go([item for item, _ in carried])
@@ -317,9 +334,17 @@ class Shift(Generic[T]):
         for name, amount in result.counts.items():
             self.run.counts[name] = self.run.counts.get(name, 0) + amount
 
-    async def _let_wait(self, items: Sequence[Item[T]], *, forget: bool = True) -> None:
+    async def _let_wait(self, ticket: Ticket[T], *, forget: bool = True) -> None:
         """Back into the backlog, not asked for."""
         if forget:
             with contextlib.suppress(Unavailable, ErrorReply):  # they stay known as ours
-                await self._gate.forget([item.value.uid for item in items])
-        self._backlog.extendleft(reversed(items))
+                await self._gate.forget([item.value.uid for item in ticket.items])
+        await self._not_asked(ticket)
+        self._backlog.extendleft(reversed(ticket.items))
+
+    async def _not_asked(self, ticket: Ticket[T]) -> None:
+        if ticket.permit.is_probe:
+            with contextlib.suppress(Unavailable, ErrorReply):  # then the next may try when this one's time is over
+                async with self._valkey.pipeline(transaction=False) as pipeline:
+                    self._gate.give_back(pipeline, ticket)
+                    await pipeline.execute()
