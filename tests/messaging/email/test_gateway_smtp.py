@@ -104,6 +104,7 @@ async def test_refusals_fall_into_the_documented_classes_and_the_next_email_is_n
     assert isinstance(got, NotAccepted)
     assert (got.identifier, got.breakdown, got.retryable, got.maybe_sent) == (
         identifier, breakdown, retryable, maybe_sent)
+    assert got.of_recipient is not maybe_sent, "a mailbox that is busy says nothing of the mail server"
     assert isinstance(await gateway.send(MAIL), Accepted)
 
 

@@ -5,7 +5,7 @@ import pytest_asyncio
 
 from keystead.engine import Valkey
 from keystead.errors import Unavailable
-from keystead.jobs import AfterFailure
+from keystead.jobs import AfterFailure, StopReason
 from keystead.messaging.email.gateway import NoCredentials, NotAccepted
 from keystead.messaging.email.keys import EARLY, SENDING, UNANSWERED
 from keystead.messaging.email.models import Bounce, BounceReason, Delivery, OutgoingEmail
@@ -90,6 +90,15 @@ async def test_refusals_of_the_provider_are_told_and_counted(
     assert await room.pending() == {}
 
 
+async def test_mailboxes_that_are_busy_keep_nobody_else_waiting(room: Room) -> None:
+    busy = NotAccepted("SESServerError", "ses:451", True, 451, of_recipient=True)
+    room.provider.answers.extend([busy] * 30)
+    for _ in range(40):
+        await room.queue()
+    counts = await room.send()
+    assert (counts["failed_transiently"], counts["accepted"]) == (30, 10)
+
+
 async def test_a_message_id_that_cannot_be_one_fails_for_good(room: Room) -> None:
     room.provider.answers.append("a id:with {braces}")
     await room.queue()
@@ -105,6 +114,11 @@ async def test_without_credentials_an_email_waits_and_nothing_is_counted(room: R
     with pytest.raises(Unavailable):
         await room.workers.sender().carry([item])
     assert await room.counted(SENDS) == {"queued": 1}
+    room.provider.answers.append(NoCredentials("none"))
+    run = await room.workers.courier().run()
+    assert run is not None and run.stop_reason is StopReason.CREDENTIALS
+    assert await room.counted(SENDS) == {"queued": 1} and await SENDING.waiting().length(room.valkey) == 1
+    assert (await room.send())["accepted"] == 1
 
 
 async def test_smtp_counts_what_was_taken_as_delivered(room: Room) -> None:

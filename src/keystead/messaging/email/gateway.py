@@ -44,7 +44,8 @@ class NotAccepted:
     """The provider did not take it, or we do not know.
 
     ``identifier`` and ``extra`` are told to the failure job, ``breakdown`` is counted. ``maybe_sent``: the request left
-    and its answer was lost. ``status`` 0: there was no answer.
+    and its answer was lost. ``status`` 0: there was no answer. ``of_recipient``: it is the mailbox that cannot take it
+    now, and says nothing of how the provider is.
     """
 
     identifier: str
@@ -55,6 +56,7 @@ class NotAccepted:
     retry_after_seconds: float = 0.0
     maybe_sent: bool = False
     extra: str = ""
+    of_recipient: bool = False
 
 
 @dataclass(frozen=True, slots=True)

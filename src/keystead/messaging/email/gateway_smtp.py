@@ -5,6 +5,7 @@ Identifiers of failures are those of SES, so that what counts and decides need n
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as SMTP_POLICY
@@ -28,6 +29,7 @@ from keystead.messaging.email.gateway import (
 )
 from keystead.settings import EmailSettings
 
+CLOSING: Final = 421  # the mail server itself ends, whatever it was asked
 DEFAULT_PORTS: Final = {"smtp": 587, "smtps": 465}
 # A long link in a header stays in one piece: folding would hide it from mail programs.
 _POLICY: Final = SMTP_POLICY.clone(max_line_length=998)
@@ -89,7 +91,8 @@ class SmtpGateway:
             # Written out here: the client would fold long headers in its own way.
             await connection.sendmail(self._settings.sender, [str(message["To"])], message.as_bytes())
         except aiosmtplib.SMTPRecipientsRefused as error:
-            return _refused(error.recipients[0].code if error.recipients else 550)
+            code = error.recipients[0].code if error.recipients else 550
+            return replace(_refused(code), of_recipient=code != CLOSING)
         except aiosmtplib.SMTPResponseException as error:
             return _refused(error.code)
         except (aiosmtplib.SMTPException, OSError) as error:

@@ -8,7 +8,6 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.errors import Unavailable
 from keystead.messaging.email.gateway import Accepted, EmailGateway, Mail, NoCredentials, NotAccepted
 from keystead.messaging.email.keys import EARLY, NEWS, RECEIPT_PENDING, SENDING, UNANSWERED
 from keystead.messaging.email.models import (
@@ -26,7 +25,7 @@ from keystead.messaging.email.stats import SENDS
 from keystead.messaging.email.suppressed import Suppressed
 from keystead.messaging.email.templates import NotRendered, Templates
 from keystead.messaging.email.unsubscribe import Unsubscribing
-from keystead.messaging.sending import Carried, Health, Lane, Verdict, queue_job
+from keystead.messaging.sending import Carried, CredentialsMissing, Health, Lane, Verdict, queue_job
 from keystead.patterns import Writes
 
 VERIFY_SECONDS: Final = 600.0
@@ -74,7 +73,7 @@ class Sender:
                     self._lane)
         outcome = await self._gateway.send(mail)
         if isinstance(outcome, NoCredentials):
-            raise Unavailable(f"email waits: {outcome.reason}")
+            raise CredentialsMissing(f"email waits: {outcome.reason}")
         if isinstance(outcome, Accepted):
             return self._accepted(item, outcome)
         return self._not_accepted(item, outcome)
@@ -103,7 +102,8 @@ class Sender:
             asked = msgspec.structs.replace(item, asked_at=now)
             SENDING.retry_later(writes, asked, now + self._look_again_seconds)
             return Carried(writes, Health.FAILED, facts={"answer": "lost"})
-        health = Health.THROTTLED if outcome.throttled else Health.FAILED if outcome.retryable else Health.FINE
+        is_ill = outcome.retryable and not outcome.of_recipient
+        health = Health.THROTTLED if outcome.throttled else Health.FAILED if is_ill else Health.FINE
         retryable = outcome.retryable and (self._may_repeat or not outcome.maybe_sent)
         return self._failed(
             item, "send", outcome.identifier, outcome.breakdown, retryable=retryable, extra=outcome.extra,
