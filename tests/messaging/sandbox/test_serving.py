@@ -1,5 +1,7 @@
 """The sandbox as a server within this process."""
 
+import signal
+
 import aiohttp
 
 from keystead.messaging.sandbox.serving import listening, serving, url_of
@@ -24,3 +26,12 @@ async def test_several_can_be_served_at_once(sandbox):
         for made in (first, second):
             async with http.get(url_of(made) + "/sandbox/counts") as response:
                 assert response.status == 200
+
+
+async def test_signals_stay_with_whoever_owns_the_process(sandbox):
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    made = listening()
+    async with serving(sandbox, made), aiohttp.ClientSession() as http:
+        async with http.get(url_of(made) + "/sandbox/counts") as response:
+            assert response.status == 200
+        assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before

@@ -2,8 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from keystead.messaging.sandbox.sandbox import Sandbox
 
@@ -25,13 +25,19 @@ async def serving(sandbox: Sandbox, made: socket.socket) -> AsyncIterator[None]:
     """Answer on the socket and call webhooks while the block runs."""
     import uvicorn
 
+    class _Server(uvicorn.Server):
+        """Leaves signals alone: whoever owns the process decides what they mean."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
     config = uvicorn.Config(sandbox.app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=60,
                             timeout_graceful_shutdown=2, ws="none")
-    server = uvicorn.Server(config)
+    server = _Server(config)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        # Not ``serve``, which would take over the signals of the whole process.
-        serves = group.create_task(server._serve([made]))
+        serves = group.create_task(server.serve([made]))
         works = group.create_task(sandbox.work(stop))
         try:
             yield
