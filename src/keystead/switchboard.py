@@ -133,7 +133,9 @@ class Switchboard:
 
         self.links = Links(valkey, database, clock, settings=settings.links)
         self.link_queues = LinkQueues(valkey, clock, settings=settings.links)
-        self.link_unsubscribing = LinkUnsubscribing(self.links, database, self.suppression)
+        self.link_unsubscribing = LinkUnsubscribing(
+            self.links, database, self.suppression, self.suppressed_email.forget
+        )
         self.pages = Pages(app_url=settings.messaging.app_url, site_name=settings.messaging.site_name)
 
         self.reminder_rows = Rows(database, ground.outbox, clock)
