@@ -11,7 +11,7 @@ from keystead.reminders.stats import ASSIGN_RUN, AssignRun
 from keystead.web.dashboard.reminders import RemindersLook, ZoneProgress, summary, tile_texts, zone_row
 from keystead.web.dashboard.reminders_heat import busiest, heat_html, shade, short
 
-GRID = spread([(32, 35, 1 << 1, 60), (36, 39, 1, 6)])
+GRID = spread([(32, 1 << 1, 15.0), (36, 1 << 1, -15.0), (36, 1, 1.5), (40, 1, -1.5)])
 EMPTY = spread([])
 
 

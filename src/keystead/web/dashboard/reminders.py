@@ -1,10 +1,10 @@
 """Daily reminders: who wants them when, when they arrived, what waits for its time, and how far the jobs are."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from nicegui import ui
 
@@ -29,8 +29,11 @@ from keystead.web.dashboard.stats_shown import broken_up
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import LiveSeries, Shared, StatsWatch
 
-WISHES_SECONDS: Final = 60.0
-HAPPENED_SECONDS: Final = 300.0
+T = TypeVar("T")
+
+WALK_SECONDS: Final = 5.0
+# Walks over a whole table; after a long one the rest is so many times as long.
+REST_FACTOR: Final = 60
 HAPPENED_DAYS: Final = 7
 SHOWN_DAYS: Final = 7
 SHOWN_ZONES: Final = 60
@@ -95,25 +98,38 @@ async def _zones(running: Running) -> tuple[ZoneProgress, ...]:
     return tuple(found)
 
 
+class Seldom(Generic[T]):
+    """Reads something costly, and after that rests in proportion to how long it took."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
+        self._read, self._next_at = read, 0.0
+
+    async def __call__(self, before: T | None) -> T:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if before is not None and began < self._next_at:
+            return before
+        found = await self._read()
+        self._next_at = loop.time() + REST_FACTOR * (loop.time() - began)
+        return found
+
+
 async def show_reminders(running: Running, sampler: Sampler, watch: StatsWatch) -> None:
     """Build the page for one viewer; it then moves by itself, from what is read once for all viewers."""
 
     async def read_live(_: RemindersLook | None) -> RemindersLook:
         return await look_at(running)
 
-    async def read_wishes(_: Wishes | None) -> Wishes:
-        return await wished(running.database)
-
-    async def read_happened(_: Grid | None) -> Grid:
-        return await happened(running.database, running.clock.now() - HAPPENED_DAYS * 86_400)
+    read_wishes = Seldom(lambda: wished(running.database))
+    read_happened = Seldom(lambda: happened(running.database, running.clock.now() - HAPPENED_DAYS * 86_400))
 
     def bounds() -> tuple[int, int]:
         end = int((running.clock.now() + 14 * 3600) // 86_400) + 1
         return end - SHOWN_DAYS, end
 
     live = watch.share("reminders now", read_live)
-    wishes = watch.share("reminders wished", read_wishes, WISHES_SECONDS)
-    past = watch.share("reminders happened", read_happened, HAPPENED_SECONDS)
+    wishes = watch.share("reminders wished", read_wishes, WALK_SECONDS)
+    past = watch.share("reminders happened", read_happened, WALK_SECONDS)
     sent = watch.share("reminders sent", LiveSeries(running.charts, "daily_reminders", bounds))
     await asyncio.gather(live.first(), wishes.first(), past.first(), sent.first())
     with messages_frame(running, sampler, "/reminders"):
