@@ -44,7 +44,10 @@ class History:
         self._valkey, self._database = valkey, database
 
     async def of(self, user_sub: UserSub, *, most: int = 50, before: float | None = None) -> list[PastTouch]:
-        """The newest touches of a person, before an instant if one is given; newest first."""
+        """The newest touches of a person, before an instant if one is given; newest first.
+
+        One that has just ended may be missing for the moment that the log needs.
+        """
         try:
             BY_USER.at(user_sub)
         except DeclarationError:  # nobody can be called so

@@ -15,7 +15,7 @@ from keystead.jobs import JobRef
 from keystead.keys import Reference
 from keystead.messaging.sending import trace
 from keystead.messaging.touches.callbacks import call_back
-from keystead.messaging.touches.keys import PENDING, REMAINING
+from keystead.messaging.touches.keys import BY_USER, PENDING, REMAINING
 from keystead.messaging.touches.models import PendingTouch, Touch
 from keystead.patterns import Writes
 
@@ -48,17 +48,20 @@ class Pending:
     def __init__(self, valkey: Valkey, *, trace_seconds: float) -> None:
         self._valkey, self._trace_seconds = valkey, trace_seconds
 
-    async def succeeded(self, uid: str, always: Writes, now: float) -> Ended:
-        """A destination was reached. ``always`` is written in any case, in the same step."""
+    async def succeeded(self, uid: str, always: Writes, now: float, user_sub: str = "") -> Ended:
+        """A destination was reached. ``always`` is written in any case, in the same step.
+
+        ``user_sub``: on whose way the touch is no more, if it ends.
+        """
         names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "success", now)).packed(self._valkey.layout)
+        more, ending = (await self._ending(uid, "success", now, user_sub=user_sub)).packed(self._valkey.layout)
         done = await SUCCESS(self._valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
         return Ended.NOW if done else Ended.BEFORE
 
-    async def failed(self, uid: str, message: str, always: Writes, now: float) -> Ended:
+    async def failed(self, uid: str, message: str, always: Writes, now: float, user_sub: str = "") -> Ended:
         """A channel message failed for good. ``always`` is written in any case, in the same step."""
         names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "failure", now)).packed(self._valkey.layout)
+        more, ending = (await self._ending(uid, "failure", now, user_sub=user_sub)).packed(self._valkey.layout)
         return Ended(await FAILED(
             self._valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
         ))
@@ -73,12 +76,14 @@ class Pending:
         )
         return Ended.BEFORE if found == 0 else Ended.NOW
 
-    async def _ending(self, uid: str, which: str, now: float, why: str = "") -> Writes:
+    async def _ending(self, uid: str, which: str, now: float, why: str = "", *, user_sub: str = "") -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""
         writes = Writes(self._valkey.layout)
         record = await PENDING.record(uid).get(self._valkey)
         if record is None:
             return writes
+        if user_sub:
+            BY_USER.at(user_sub).remove(writes, uid)
         text = record.success_callback if which == "success" else record.failure_callback
         facts = {"outcome": which, "callback": call_back(writes, uid, text, now), **({"why": why} if why else {})}
         trace(writes, uid, "ended", now, kept_seconds=self._trace_seconds, **facts)
