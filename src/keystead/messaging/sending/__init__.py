@@ -1,9 +1,11 @@
 """What the channels share: lanes, couriers, retries, intents, traces."""
 
+from keystead.messaging.sending.answers import pause_of, read_body
 from keystead.messaging.sending.callbacks import callbacks_relay, queue_job
 from keystead.messaging.sending.carrier import Carried, Carrier, CredentialsMissing, Health, Verdict
 from keystead.messaging.sending.channel import Channel, lane_of
 from keystead.messaging.sending.courier import Courier, CourierSettings
+from keystead.messaging.sending.listed import Listed
 from keystead.messaging.sending.models import Fact, Lane, Outgoing, TraceEntry
 from keystead.messaging.sending.overview import Overview, OverviewReader, WatchedRun, WatchedSet
 from keystead.messaging.sending.retries import Retries, backoff, decide, retry_or_abandon
@@ -19,6 +21,7 @@ __all__ = [
     "Fact",
     "Health",
     "Lane",
+    "Listed",
     "Outgoing",
     "Overview",
     "OverviewReader",
@@ -31,7 +34,9 @@ __all__ = [
     "callbacks_relay",
     "decide",
     "lane_of",
+    "pause_of",
     "queue_job",
+    "read_body",
     "retry_or_abandon",
     "trace",
     "trace_all",
