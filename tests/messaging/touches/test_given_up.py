@@ -108,3 +108,15 @@ async def test_what_the_server_refuses_to_write_ends_as_well(room: Room):
     await room.stale_job.run()
     assert await room.callbacks() == ["shop.missed"]
     assert await room.counted() == {"queued": 2, "attempted": 2, "reachable": 1, "improper": 1}
+
+
+async def test_a_letter_whose_end_is_refused_stops_nothing_and_is_tried_again(room: Room):
+    uid = await buried(room)
+    await buried(room, "ben")
+    await room.valkey.set(f"msg:trace:{uid}", "no trace")
+    for _ in range(2):
+        await room.stale_job.run()
+        assert await room.callbacks() == ["shop.missed"]
+    await room.valkey.delete(f"msg:trace:{uid}")
+    await room.stale_job.run()
+    assert await room.callbacks() == ["shop.missed"] * 2

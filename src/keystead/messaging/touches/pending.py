@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from keystead.engine import Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.jobs import JobRef
 from keystead.keys import Reference
 from keystead.messaging.sending import trace
@@ -79,7 +80,7 @@ class Pending:
     async def _ending(self, uid: str, which: str, now: float, why: str = "", *, user_sub: str = "") -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""
         writes = Writes(self._valkey.layout)
-        record = await PENDING.record(uid).get(self._valkey)
+        record = await self._record(uid)
         if record is None:
             return writes
         if user_sub:
@@ -88,6 +89,14 @@ class Pending:
         facts = {"outcome": which, "callback": call_back(writes, uid, text, now), **({"why": why} if why else {})}
         trace(writes, uid, "ended", now, kept_seconds=self._trace_seconds, **facts)
         return writes
+
+    async def _record(self, uid: str) -> PendingTouch | None:
+        try:
+            return await PENDING.record(uid).get(self._valkey)
+        except ErrorReply as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            return None  # the scripts remove what is left of such a touch
 
 
 def _three(uid: str) -> tuple[Reference, ...]:
