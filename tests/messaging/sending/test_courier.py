@@ -285,6 +285,17 @@ async def test_due_retries_return_to_their_lane(server):
     assert postman.calls == ["again"]
 
 
+async def test_a_single_run_carries_everything_that_is_due(valkey):
+    postman = Postman(valkey)
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for letter in letters(350):
+            LETTERS.retry_later(pipeline, letter, CLOCK.now() - 1)
+        LETTERS.retry_later(pipeline, Letter("later"), CLOCK.now() + 3600)
+        await pipeline.execute()
+    run = await courier(valkey, CLOCK, postman, concurrent_requests=64).run()
+    assert run is not None and run.counts == {"delivered": 350}
+
+
 @pytest.mark.parametrize(
     ("on_ambiguous", "says", "expected", "calls"),
     [
