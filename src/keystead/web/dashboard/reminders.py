@@ -16,7 +16,7 @@ from keystead.reminders.models import Progress
 from keystead.reminders.stats import ASSIGN_RUN, SEND_RUN
 from keystead.stats import Series
 from keystead.stats.charts_live import RunView
-from keystead.web.dashboard.jobs_shown import due, number
+from keystead.web.dashboard.jobs_shown import due, number, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.messages import messages_frame
 from keystead.web.dashboard.messages_person import time_said
@@ -39,7 +39,7 @@ SHOWN_DAYS: Final = 7
 SHOWN_ZONES: Final = 60
 MOST_DATES: Final = 4
 CHANNELS: Final = ("email", "sms", "push")
-TILES: Final = ("Email", "Text", "Push", "Queued", "Next one", "Sent lately")
+TILES: Final = ("Email", "Text", "Push", "Queued", "Next one", "Sent")
 RUNS: Final = {key.pattern.removeprefix("stats:"): key for key in (ASSIGN_RUN, SEND_RUN)}
 ZONE_COLUMNS: Final = (
     Column("Day and zone"), Column("Reminders", "num mid"), Column("Chosen up to", "num"), Column("State", "num"),
@@ -162,8 +162,9 @@ def summary(wishes: Wishes | None) -> str:
     if not total:
         return "One a day for whoever wants it, at a moment of their own choosing."
     peak = busiest(wishes.grid)
-    when = "" if peak is None else f"; most of them between {peak[1]}:00 and {peak[1] + 1}:00"
-    return f"{shown_count(total)} reminders in {len(wishes.zones)} time zones{when}, by the clock of their readers."
+    when = "" if peak is None else f"; the busiest hour is {peak[1]}:00 to {peak[1] + 1}:00"
+    zones = plural(len(wishes.zones), "time zone")
+    return f"{plural(total, 'reminder')} in {zones}{when}, by the clock of their readers."
 
 
 def tile_texts(
@@ -178,7 +179,7 @@ def tile_texts(
     next_at = live.next_at if live else None
     made.append((NOTHING, "none has its time") if next_at is None else (due(next_at, now), "is handed over"))
     days = sent.counts["sent"] if sent else [0]
-    made.append((shown_count(sum(days)), f"in {SHOWN_DAYS} days, {shown_count(sum(days[-2:]))} of them lately"))
+    made.append((shown_count(sum(days)), f"handed over in {SHOWN_DAYS} days"))
     return made
 
 
