@@ -9,7 +9,7 @@ import contextlib
 import signal
 from pathlib import Path
 
-from bench.load.provider import run
+from bench.load.provider import run, until
 from bench.load.touch_crowd import settings_of
 
 
@@ -25,9 +25,9 @@ async def work(given: argparse.Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with App(settings).running(works=True, public_url=given.provider_url) as running:
         print("ready", flush=True)
-        await begin.wait()
+        await until(begin, stop)
         working = asyncio.create_task(Housekeeping(running).run())
-        await stop.wait()
+        await until(stop)
         working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await working
