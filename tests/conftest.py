@@ -9,6 +9,7 @@ it is, for other processes.
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,6 +21,10 @@ from keystead.engine import Valkey, connect
 from keystead.store import Database
 
 from .databases import PostgreSQL, migrated
+
+# Tests start hundreds of Python programs. Where bytecode is not kept, each of them compiles the whole package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(tryfirst=True)
