@@ -102,10 +102,10 @@ def rates_cell(rates: MessageRates | None, channel: str) -> str:
 
 def touches_row(look: MessagesLook, now: float) -> Row:
     overdue = f'<div class="bad">{shown_count(look.pending.overdue)} overdue</div>' if look.pending.overdue else ""
-    rows = f", {shown_count(look.to_log.length)} rows wait to be written" if look.to_log.length else ""
+    rows = f"; {plural(look.to_log.length, 'row')} to be written" if look.to_log.length else ""
     oldest = look.to_send.oldest_at
     return Row("touches", (
-        '<span class="ms-name touches">Touches</span> <span class="quiet">become messages of the channels'
+        '<span class="ms-name touches">Touches</span> <span class="quiet">become messages'
         f"{rows}</span>", number(look.to_send.length), "",
         number(look.pending.length) + overdue, ago(oldest, now), "",
     ))
