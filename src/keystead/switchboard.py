@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from keystead.clock import Clock
 from keystead.edge import Tickets
 from keystead.engine import Valkey
+from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, Work
 from keystead.members import Contacts, PushTokens, Suppression, Timezones
 from keystead.members import jobs as members_jobs
@@ -58,7 +59,7 @@ from keystead.messaging.touches import (
 from keystead.messaging.touches import jobs as touches_jobs
 from keystead.reminders import CountsCheck, ReminderSettings, Rows
 from keystead.reminders import jobs as reminders_jobs
-from keystead.settings import Settings
+from keystead.settings import Settings, SmsSettings
 from keystead.store import Database, SqlOutbox
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Switchboard:
     """The services, built once. Making one opens nothing; ``working`` adds those who work, and the rooms' jobs."""
 
     def __init__(self, ground: Ground) -> None:
+        """``Invalid`` for settings that would let anybody speak for a provider."""
+        _check(ground.settings)
         settings, valkey, clock, database = ground.settings, ground.valkey, ground.clock, ground.database
         kept = settings.messaging.trace_seconds
         retries = Retries.of(settings.messaging)
@@ -258,3 +261,10 @@ class Crewed:
     verifier: Verifier
     crew: tuple[Work, ...]
     recurring: tuple[Recurring, ...]
+
+
+def _check(settings: Settings) -> None:
+    sms = settings.sms
+    if sms.provider != SANDBOX and sms.auth_token in ("", SmsSettings().auth_token):
+        raise Invalid("sms.auth_token is not set: whoever knows the default could sign calls in the provider's name; "
+                      "set it to the token of your Twilio account")
