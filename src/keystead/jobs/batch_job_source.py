@@ -142,7 +142,7 @@ class ListSource(Generic[T]):
     ) -> "SettledSlice[Item[T]]":
         async with valkey.pipeline(transaction=False) as pipeline:
             settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
-            await pipeline.execute()
+            await pipeline.execute(raise_on_error=False)
         return await _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Item[T]]) -> int:
@@ -225,7 +225,7 @@ class DueSource(Generic[T]):
     ) -> "SettledSlice[DueItem[T]]":
         async with valkey.pipeline(transaction=False) as pipeline:
             settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
-            await pipeline.execute()
+            await pipeline.execute(raise_on_error=False)
         return await _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[DueItem[T]]) -> int:
