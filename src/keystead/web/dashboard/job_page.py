@@ -7,6 +7,7 @@ from html import escape
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
 from keystead.jobs import JobRecord
 from keystead.jobs.dead_letters import by_uid
@@ -93,8 +94,8 @@ class _JobView:
         known = [self._found.queue] if self._found is not None else None
         try:
             found = await self._watch.inspection.find(self._uid, known)
-        except Unavailable:
-            return  # the banner tells
+        except (Unavailable, ErrorReply):
+            return  # the banner tells; or another program keeps something of its own under the name of a queue
         except KeysteadError:
             found = None  # no job can have this uid
         if found is not None and (found.state or found.view):
