@@ -180,6 +180,4 @@ def _score(value: float) -> float | str:
 
 
 def _first_score(reply: Reply) -> float | None:
-    if not reply:
-        return None
-    return float(reply[0][1] if isinstance(reply[0], list | tuple) else reply[1])
+    return scored_pairs(reply)[0][1] if reply else None

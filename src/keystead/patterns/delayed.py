@@ -168,8 +168,7 @@ class DelayedSet(Generic[T]):
 
     def next_at(self, on: Valkey | Pipeline) -> Awaitable[float | None]:
         """When the next member is due, None if none waits."""
-        command = ("ZRANGE", self.due.name(on.layout), 0, 0, "WITHSCORES")
-        return on.run(command, _first_score, repeat=True)
+        return self.due.lowest_score(on)
 
     def size(self, on: Valkey | Pipeline) -> Awaitable[int]:
         """How many wait; those in purgatory do not count."""
@@ -252,12 +251,6 @@ class DelayedSet(Generic[T]):
     def _claimed(self, reply: Reply) -> DueItems[T]:
         items, spoiled = due_items(self.due_key.codec, reply)
         return DueItems(items, False, spoiled)
-
-
-def _first_score(reply: Reply) -> float | None:
-    if not reply:
-        return None
-    return float(reply[0][1] if isinstance(reply[0], list | tuple) else reply[1])
 
 
 def _scripts(*verbs: str) -> tuple[str, ...]:

@@ -138,8 +138,7 @@ class Channel(Generic[T]):
 
     def next_due(self, on: Executor, lane: Lane) -> Awaitable[float | None]:
         """When the next message of a lane is to be tried again."""
-        name = self._retries[lane].at().name(on.layout)
-        return on.run(("ZRANGE", name, 0, 0, "WITHSCORES"), _first_score, repeat=True)
+        return self._retries[lane].at().lowest_score(on)
 
     @property
     def given_up(self) -> ListRef[DeadLetter]:
@@ -185,13 +184,6 @@ def lane_of(name: str) -> Lane:
 def _of_provider(facts: PatternFacts) -> PatternFacts:
     return {"purpose": facts["purpose"], "writers": facts.get("writers", ()), "readers": facts.get("readers", ()),
             "tag": facts.get("tag")}
-
-
-def _first_score(reply: list[object]) -> float | None:
-    if not reply:
-        return None
-    first = reply[0]
-    return float(first[1] if isinstance(first, list | tuple) else reply[1])  # type: ignore[arg-type]
 
 
 def _nothing(reply: object) -> None:
