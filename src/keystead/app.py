@@ -161,7 +161,7 @@ class App:
                     EmbeddedServer.start(self.data_directory, settings.embedded)
                 )
                 url = server.url
-            valkey = await connect(url, settings=settings.valkey)
+            valkey = await connect(url, settings=settings.valkey, lanes=settings.messaging.lanes)
             stack.push_async_callback(valkey.aclose)
             await sync_clock(valkey, clock)
             tickets = self.tickets(clock)
