@@ -1,5 +1,6 @@
 """What is counted in several lanes of a cluster: SQL and every reader have the sum, whoever dies where."""
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -104,10 +105,8 @@ async def test_whoever_dies_while_rotating_loses_and_doubles_nothing(two_lanes: 
                 tables = FamilyTables(CATALOGUE)
                 await tables.ensure(database)
                 mortal = MortalLanes(two_lanes, at_call, after=after)
-                try:
-                    await Rotation(mortal, database, CATALOGUE, clock, tables=tables).run(["texts"])  # type: ignore[arg-type]
-                except Died:
-                    pass
+                with contextlib.suppress(Died):
+                    await Rotation(mortal, database, CATALOGUE, clock, tables=tables).run(["texts"])  # type: ignore
                 survived = not mortal.dead
                 async with Charts.open(two_lanes, database, CATALOGUE, clock) as charts:
                     assert (await charts.series("texts", DAY, DAY + 3)).counts["found"] == [1, 32, 0], (at_call, after)

@@ -28,9 +28,12 @@ class Laned:
         layout = whole.layout.in_lane(number)
         if layout is whole.layout:
             return whole
-        # Everything that the copy holds is shared: wires, dedicated connections, scripts that were seen.
-        lane = copy.copy(whole)
-        lane._layout, lane._whole = layout, whole
+        known: dict[int, Valkey] = whole.__dict__.setdefault("_lanes", {})
+        lane = known.get(number)
+        if lane is None:
+            # Everything that the copy holds is shared: wires, dedicated connections, scripts that were seen.
+            lane = known[number] = copy.copy(whole)
+            lane._layout, lane._whole = layout, whole
         return lane
 
     def lane_for(self, text: str) -> "Valkey":

@@ -5,7 +5,7 @@ from keystead.messaging.sending.carrier import Carried, Carrier, CredentialsMiss
 from keystead.messaging.sending.channel import Channel, lane_of
 from keystead.messaging.sending.courier import Courier, CourierSettings
 from keystead.messaging.sending.models import Fact, Lane, Outgoing, TraceEntry
-from keystead.messaging.sending.overview import Overview, OverviewReader, WatchedRun, WatchedSet
+from keystead.messaging.sending.overview import Overview, OverviewReader, WatchedRun, WatchedSet, latest_run
 from keystead.messaging.sending.retries import Retries, backoff, decide, retry_or_abandon
 from keystead.messaging.sending.trace import trace, trace_all, traced
 
@@ -31,6 +31,7 @@ __all__ = [
     "callbacks_relay",
     "decide",
     "lane_of",
+    "latest_run",
     "queue_job",
     "retry_or_abandon",
     "trace",

@@ -6,7 +6,7 @@ from keystead.jobs import JobOutbox
 from keystead.keys import AtMost, Keyspace, ListKey
 from keystead.messaging.sending.models import TraceEntry
 
-SENDING = Keyspace("messaging.sending", tag="msg")
+SENDING = Keyspace("messaging.sending", tag="msg", laned=True)
 
 TRACE_SECONDS: Final = 7 * 86400
 _STEPS: Final = ("messaging.push", "messaging.sms", "messaging.email", "messaging.touches", "messaging.sending")

@@ -43,40 +43,43 @@ def open_pending(writes: Writes, touch: Touch, messages: list[str], now: float) 
 
 
 class Pending:
-    """Ends touches that wait."""
+    """Ends touches that wait, in the lane that the writes of whoever ends one are for."""
 
     def __init__(self, valkey: Valkey, *, trace_seconds: float) -> None:
         self._valkey, self._trace_seconds = valkey, trace_seconds
 
     async def succeeded(self, uid: str, always: Writes, now: float) -> Ended:
         """A destination was reached. ``always`` is written in any case, in the same step."""
-        names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "success", now)).packed(self._valkey.layout)
-        done = await SUCCESS(self._valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
+        valkey = self._valkey.lane(always.layout.lane)
+        names, packed = always.packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "success", now)).packed(valkey.layout)
+        done = await SUCCESS(valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
         return Ended.NOW if done else Ended.BEFORE
 
     async def failed(self, uid: str, message: str, always: Writes, now: float) -> Ended:
         """A channel message failed for good. ``always`` is written in any case, in the same step."""
-        names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "failure", now)).packed(self._valkey.layout)
+        valkey = self._valkey.lane(always.layout.lane)
+        names, packed = always.packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "failure", now)).packed(valkey.layout)
         return Ended(await FAILED(
-            self._valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
+            valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
         ))
 
     async def drop(self, uid: str, counted: Writes, now: float, why: str) -> Ended:
         """End a touch as failed, whatever its destinations. ``counted`` is written if it was there, whole or not."""
-        names, packed = counted.packed(self._valkey.layout)
-        ending = (await self._ending(uid, "failure", now, why)).add(counted)
-        more, packed_ending = ending.packed(self._valkey.layout)
+        valkey = self._valkey.lane(counted.layout.lane)
+        names, packed = counted.packed(valkey.layout)
+        ending = (await self._ending(valkey, uid, "failure", now, why)).add(counted)
+        more, packed_ending = ending.packed(valkey.layout)
         found = await DROP(
-            self._valkey, keys=[*_three(uid), *names, *more], args=(uid, packed, len(names), packed_ending)
+            valkey, keys=[*_three(uid), *names, *more], args=(uid, packed, len(names), packed_ending)
         )
         return Ended.BEFORE if found == 0 else Ended.NOW
 
-    async def _ending(self, uid: str, which: str, now: float, why: str = "") -> Writes:
+    async def _ending(self, valkey: Valkey, uid: str, which: str, now: float, why: str = "") -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""
-        writes = Writes(self._valkey.layout)
-        record = await PENDING.record(uid).get(self._valkey)
+        writes = Writes(valkey.layout)
+        record = await PENDING.record(uid).get(valkey)
         if record is None:
             return writes
         text = record.success_callback if which == "success" else record.failure_callback
