@@ -213,7 +213,8 @@ class Switchboard:
         reminders_jobs.register_rows(
             book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock, moved=reminders.again().moved
         )
-        always: list[Work] = [*(callbacks_relay(lane, clock) for lane in lanes), *([sandbox] if sandbox is not None else [])]
+        always: list[Work] = [callbacks_relay(lane, clock) for lane in lanes]
+        always += [sandbox] if sandbox is not None else []
         crew: list[Work] = [
             *push_jobs.crew(*push_workers), *sms_jobs.crew(*sms_workers),
             *email_jobs.crew(*email_workers),

@@ -62,7 +62,8 @@ class Failures:
             family.tally().incr("abandoned", at=push.initially_queued_at).store(writes)
 
         decided = await retry_or_abandon(
-            self._valkey.lane_for(push.user_sub), SENDING, push, retryable=True, now=self._clock.now(), retries=self._retries,
+            self._valkey.lane_for(push.user_sub), SENDING, push, retryable=True, now=self._clock.now(),
+            retries=self._retries,
             retry_after_seconds=info.retry_after_seconds, retried=retried, abandoned=abandoned,
         )
         return Settled.RETRIED if decided is AfterFailure.RETRY else Settled.ABANDONED

@@ -57,7 +57,8 @@ class Failures:
             SENDS.tally().incr(event, at=sms.initially_queued_at).store(writes)
 
         decided = await retry_or_abandon(
-            self._valkey.lane_for(sms.user_sub), SENDING, sms, retryable=True, now=self._clock.now(), retries=self._retries,
+            self._valkey.lane_for(sms.user_sub), SENDING, sms, retryable=True, now=self._clock.now(),
+            retries=self._retries,
             retry_after_seconds=info.retry_after_seconds, retried=lambda writes: counted("retried", writes),
             abandoned=lambda writes: counted("abandoned", writes),
         )

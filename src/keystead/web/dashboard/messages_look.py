@@ -80,13 +80,14 @@ def together(lanes: list[ChannelLook]) -> ChannelLook:
     """A channel in all lanes of a cluster: sums, the oldest of all, and the breaker and pause of the one worst off."""
     if len(lanes) == 1:
         return lanes[0]
+    oldest = min((one.oldest_at for one in lanes if one.oldest_at is not None), default=None)
     held = max(lanes, key=lambda one: (one.is_held, one.paused_seconds or 0.0))
     broken = max(lanes, key=lambda one: (("closed", "probing", "open").index(one.breaker), one.failed_calls))
     return ChannelLook(
         lanes[0].name, tuple(map(sum, zip(*(one.lanes for one in lanes), strict=True))),
         sum(one.retrying for one in lanes), sum(one.pending for one in lanes), sum(one.overdue for one in lanes),
-        sum(one.dead for one in lanes), min((one.oldest_at for one in lanes if one.oldest_at is not None), default=None),
-        broken.breaker, broken.failed_calls, held.paused, held.paused_seconds,
+        sum(one.dead for one in lanes), oldest, broken.breaker, broken.failed_calls, held.paused,
+        held.paused_seconds,
     )
 
 
