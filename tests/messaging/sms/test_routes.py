@@ -141,8 +141,9 @@ async def test_a_call_finds_the_lane_of_its_text(two_lanes: Valkey) -> None:
     first, second = two_lanes.lanes
     room, app = Room(two_lanes), FastAPI()
     await PENDING.write(second, "SM1", PendingRecord(
-        uid="sms_1", send_initially_queued_at=1.0, message_resource_created_at=1.0, message_resource_last_updated_at=1.0,
-        message_resource_sid="SM1", message_resource_status=Status.QUEUED, phone_number=NUMBER, body="hello",
+        uid="sms_1", send_initially_queued_at=1.0, message_resource_created_at=1.0,
+        message_resource_last_updated_at=1.0, message_resource_sid="SM1",
+        message_resource_status=Status.QUEUED, phone_number=NUMBER, body="hello",
         failure_job=FAILED, success_job=SUCCEEDED,
     ), 1.0)
     inbound = Inbound(Lifted(room))  # type: ignore[arg-type]
