@@ -43,7 +43,7 @@ DRAIN_SECONDS = 420.0
 # What stays for good, on purpose. What is remembered for a while, so that nothing happens twice, expires by itself.
 STANDING = (":workers", "points_version")
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
-NO_LOSS = {**DURABLE, "cluster-replica-no-failover": "yes", "cluster-require-full-coverage": "no"}
+NO_LOSS = {**DURABLE, "cluster-node-timeout": 60_000}  # nobody takes over from who comes back soon
 FAULTS = {
     "latency_ms": 20, "server_error": 0.02, "throttle": 0.02, "cut_before": 0.01, "cut_after": 0.01, "lost": 0.02,
     "duplicated": 0.05, "reordered": 0.05, "early": 0.05,
