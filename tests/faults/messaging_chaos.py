@@ -41,7 +41,7 @@ from .programs import Program, Starter, programs
 WORKERS = 2
 DRAIN_SECONDS = 420.0
 # What stays for good, on purpose. What is remembered for a while, so that nothing happens twice, expires by itself.
-STANDING = (":workers", "points_version")
+STANDING = (":workers", "points_version", "outbox_queues")
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 NO_LOSS = {**DURABLE, "cluster-node-timeout": 60_000}  # nobody takes over from who comes back soon
 FAULTS = {
