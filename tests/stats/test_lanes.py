@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from keystead.engine import Valkey
-from keystead.keys import Declaration, Keyspace, Layout, Registry
+from keystead.jobs import RunFacts
+from keystead.keys import Declaration, Keyspace, Layout, RecordKey, Registry
 from keystead.patterns import DailyFamily
 from keystead.stats import Charts, FamilyTables
 from keystead.stats.catalogue import Catalogue
@@ -24,13 +25,19 @@ from ..patterns.crash import Died, Mortal
 from .counted import LA
 from .test_rotation import DAY, at
 
+
+class Sent(RunFacts, frozen=True, kw_only=True):
+    sent: int = 0
+
+
 ROOM = Keyspace("laned", tag="room", laned=True)
 TEXTS = DailyFamily(
     ROOM, "texts", counts=("found",), breakdowns={"failed": "status"}, held_days=1, zone=LA, table="text_stats",
     identities=("found = failed",), purpose="a test",
 )
 HELD = DailyFamily(ROOM, "held", counts=("seen",), held_days=1, zone=LA, kept_seconds=3600.0, purpose="a test")
-CATALOGUE = Catalogue([TEXTS, HELD])
+RUN = RecordKey(ROOM, "stats:texts:send_job", Sent, purpose="a test")
+CATALOGUE = Catalogue([TEXTS, HELD, RUN])
 
 pytestmark = pytest.mark.cluster
 
@@ -90,6 +97,16 @@ async def test_a_row_is_the_sum_of_all_lanes(two_lanes: Valkey, tmp_path: Path, 
         assert (await charts.series("texts", DAY, DAY + 3)).counts["found"] == [201, 32, 0]
         assert list((await _row_counts(database)).values()) == [201, 32]
         check_no_undeclared_keys(Registry([ROOM, STATS], Layout.tagged(2)), *valkey_cluster.primaries())
+
+
+async def test_the_last_runs_of_all_lanes_are_one(two_lanes: Valkey, tmp_path: Path) -> None:
+    clock = MovableClock(now=at(DAY))
+    async with (Database.open(f"sqlite:///{tmp_path}/a.db") as database,
+                Charts.open(two_lanes, database, CATALOGUE, clock) as charts):
+        for lane, begun in zip(two_lanes.lanes, (100.0, 50.0), strict=True):
+            await RUN.at().set(lane, Sent(started_at=begun, finished_at=begun + 9, stop_reason="enough", sent=7))
+        [run] = await charts.runs()
+        assert (run.started_at, run.finished_at, run.counters) == (50.0, 109.0, {"sent": 14})
 
 
 async def test_whoever_dies_while_rotating_loses_and_doubles_nothing(two_lanes: Valkey, tmp_path: Path) -> None:

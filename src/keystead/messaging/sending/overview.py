@@ -98,8 +98,8 @@ class OverviewReader:
 
 def latest_run(found: Iterable[Any]) -> dict[str, Any]:
     """Of the last runs of a job in each lane the one that began last; empty if none ever ran."""
-    runs: list[dict[str, Any]] = [msgspec.to_builtins(one) for one in found if one is not None]
-    return max(runs, key=lambda run: run.get("started_at") or 0.0, default={})
+    latest = max((one for one in found if one is not None), key=lambda one: one.started_at or 0.0, default=None)
+    return {} if latest is None else dict(msgspec.to_builtins(latest))
 
 
 def _together(lanes: list[dict[str, Any]]) -> dict[str, Any]:
