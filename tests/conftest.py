@@ -9,6 +9,7 @@ it is, for other processes.
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -21,6 +22,10 @@ from keystead.store import Database
 from keystead.testing.cluster import LocalCluster
 
 from .databases import PostgreSQL, migrated
+
+# Tests start hundreds of Python programs. Where bytecode is not kept, each of them compiles the whole package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(tryfirst=True)

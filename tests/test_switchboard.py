@@ -3,6 +3,7 @@
 import pytest
 
 from keystead.app import App
+from keystead.errors import Invalid
 from keystead.settings import load_settings
 
 
@@ -43,7 +44,7 @@ async def test_without_workers_the_calendar_runs_the_documented_jobs(valkey, val
     ({"email.url": "http://127.0.0.1:9/sandbox/ses", "sms.url": "http://127.0.0.1:9/sandbox/twilio",
       "push.url": "http://127.0.0.1:9/sandbox/expo"}, False, "http://127.0.0.1:9/sandbox/sns/"),
     ({"email.provider": "smtp", "email.url": "smtp://127.0.0.1:9", "sms.provider": "twilio",
-      "push.provider": "expo"}, False, ""),
+      "sms.auth_token": "a secret", "push.provider": "expo"}, False, ""),
 ])
 async def test_a_sandbox_is_served_for_channels_that_name_no_other_place(
     valkey, valkey_server, tmp_path, flags, own, certificate
@@ -52,3 +53,9 @@ async def test_a_sandbox_is_served_for_channels_that_name_no_other_place(
         assert running.crewed is not None
         assert (running.crewed.sandbox is not None) is own
         assert running.crewed.verifier._trust.certificate_url.startswith(certificate)
+
+
+async def test_a_provider_without_a_secret_is_refused(valkey, valkey_server, tmp_path):
+    with pytest.raises(Invalid, match=r"sms\.auth_token is not set"):
+        async with installation(valkey_server, tmp_path, **{"sms.provider": "twilio"}).running():
+            pass

@@ -7,6 +7,7 @@ after 50 ms. The clock goes from the first request to the last answer, of whiche
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -67,8 +68,16 @@ class Workers:
             self._working.append(subprocess.Popen([
                 sys.executable, *watched, "-m", "bench.load.touch_worker", "--url", url, "--directory", str(directory),
                 "--provider-url", provider.url, "--rate", str(rate),
-            ], env=os.environ))
+            ], env=os.environ, stdout=subprocess.PIPE))
         self._provider = provider
+        for process in self._working:
+            assert process.stdout is not None
+            process.stdout.readline()  # it is ready, or has ended
+
+    def begin(self) -> None:
+        """Let all of them work, at once."""
+        for process in self._working:
+            process.send_signal(signal.SIGUSR1)
 
     def cpu_seconds(self, server: int) -> dict[str, float]:
         found = {f"worker {number}": _cpu(process.pid) for number, process in enumerate(self._working)}
@@ -102,6 +111,7 @@ async def drain(
     try:
         deadline = time.monotonic() + PATIENCE_SECONDS
         before = workers.cpu_seconds(server)
+        workers.begin()
         sent = 0
         while sent < messages:
             workers.check()

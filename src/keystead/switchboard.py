@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from keystead.clock import Clock
 from keystead.edge import Tickets
 from keystead.engine import Valkey
+from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, Work
 from keystead.members import Contacts, PushTokens, Suppression, Timezones
 from keystead.members import jobs as members_jobs
@@ -88,6 +89,8 @@ class Switchboard:
     """The services, built once. Making one opens nothing; ``working`` adds those who work, and the rooms' jobs."""
 
     def __init__(self, ground: Ground) -> None:
+        """``Invalid`` for settings that would let anybody speak for a provider."""
+        _check(ground.settings)
         settings, valkey, clock, database = ground.settings, ground.valkey, ground.clock, ground.database
         kept = settings.messaging.trace_seconds
         retries = Retries.of(settings.messaging)
@@ -135,7 +138,9 @@ class Switchboard:
 
         self.links = Links(valkey, database, clock, settings=settings.links)
         self.link_queues = LinkQueues(valkey, clock, settings=settings.links)
-        self.link_unsubscribing = LinkUnsubscribing(self.links, database, self.suppression)
+        self.link_unsubscribing = LinkUnsubscribing(
+            self.links, database, self.suppression, self.suppressed_email.forget
+        )
         self.pages = Pages(app_url=settings.messaging.app_url, site_name=settings.messaging.site_name)
 
         self.reminder_rows = Rows(database, ground.outbox, clock)
@@ -276,3 +281,10 @@ def _share(settings: ChannelSettings, lanes: int) -> ChannelSettings:
         return settings
     return replace(settings, rate_per_second=settings.rate_per_second / lanes,
                    concurrent_requests=max(1, settings.concurrent_requests // lanes))
+
+
+def _check(settings: Settings) -> None:
+    sms = settings.sms
+    if sms.provider != SANDBOX and sms.auth_token in ("", SmsSettings().auth_token):
+        raise Invalid("sms.auth_token is not set: whoever knows the default could sign calls in the provider's name; "
+                      "set it to the token of your Twilio account")

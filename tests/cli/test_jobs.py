@@ -84,6 +84,7 @@ def filled(do) -> dict[str, str]:
         state = WorkerState(host="host", pid=1, started_at=time.time(), beat_at=time.time(), queues="hot mail",
                             concurrency=10, running=1, done=41)
         await WORKER.at("host-1").set(valkey, state)
+        await valkey.expire(WORKER.at("host-1").name(valkey.layout), 600)
         await WORKERS.at().add(valkey, "host-1", time.time())
         alive = Queue().work.alive_key.at(worker="host-1").name(valkey.layout)
         await valkey.set(alive, "1", ex=600)  # for as long as a slow machine takes to look
@@ -290,6 +291,7 @@ def on_terminal(*arguments: str, until: str, then: Callable[[subprocess.Popen[by
             if until.encode() in said and not done:
                 done = True
                 then(process)
+        assert done, f"it never said {until}: {said.decode()[-2000:]}"
         return process.wait(PATIENCE_SECONDS), said.decode()
     finally:
         process.kill()

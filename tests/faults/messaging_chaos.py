@@ -41,7 +41,8 @@ from .programs import Program, Starter, programs
 WORKERS = 2
 DRAIN_SECONDS = 420.0
 # What stays for good, on purpose. What is remembered for a while, so that nothing happens twice, expires by itself.
-STANDING = (":workers", "points_version", "outbox_queues")
+# Dead letters are told of by themselves: their touches have ended as failed.
+STANDING = (":workers", "points_version", ":dead", "outbox_queues")
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 NO_LOSS = {**DURABLE, "cluster-node-timeout": 60_000}  # nobody takes over from who comes back soon
 FAULTS = {
@@ -66,6 +67,7 @@ class Report:
     broken: list[str] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    dead: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
     def lines(self) -> list[str]:
@@ -80,6 +82,7 @@ class Report:
             f"callbacks ran     {self.callback_runs} times",
             f"messages          {self.messages} at the providers, {self.repeated} of them again, "
             f"without a reason: {len(self.unexplained)} {self.unexplained[:3] or ''}",
+            f"dead letters      {self.dead or 'none'}",
             f"counts            {self.broken or 'add up'}",
             f"undeclared keys   {self.undeclared or 'none'}",
             f"left behind       {self.left or 'nothing'}",
@@ -284,6 +287,8 @@ class Chaos:
             await self._judge_messages(valkey, providers)
             await self._judge_counts(valkey)
             report.left = sorted(await self._waiting(valkey))[:10]
+            async for raw in valkey.scan_iter("*:dead", count=1000):
+                report.dead[raw.decode()] = await valkey.llen(raw)
         finally:
             await valkey.aclose()
             await providers.aclose()

@@ -142,3 +142,11 @@ def test_standard_policy(retryable: bool, retries: int, age: float, expected: Af
 def test_policy_of_ones_own() -> None:
     policy = FailurePolicy(most_retries=0)
     assert policy.decide(retryable=True, retries=0, first_queued_at=0, now=0) is AfterFailure.ABANDON
+
+
+@pytest.mark.parametrize("queue", ["a:b", "x{y}", "{x}", "sp ace\n"])
+def test_a_callback_into_a_queue_that_cannot_be_is_refused(queue):
+    with pytest.raises(Invalid, match="no queue can be called"):
+        check_callback(JobRef("shop.done", {}, queue))
+    check_callback(JobRef("shop.done", {}, "mails"))
+    check_callback(JobRef("shop.done", {}))

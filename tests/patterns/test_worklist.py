@@ -535,3 +535,18 @@ def test_declared_facts_reach_every_key() -> None:
     assert not any(isinstance(each, SortedSetKey) for each in sms)
 
 
+
+
+async def test_a_patient_list_gives_up_later(server: Valkey) -> None:
+    patient = RAW.trying(5)
+    await patient.push(server, b"a")
+    worker = patient.worker("one")
+    for tried in range(1, 6):
+        taken = await worker.take(server, 1, now=NOW)
+        failed = await worker.fail(server, taken.items[0], error="no", now=NOW)
+        assert (failed.tries, failed.dead) == (tried, tried == 5)
+    await RAW.push(server, b"b")
+    for _ in range(3):
+        taken = await RAW.worker("two").take(server, 1, now=NOW)
+        failed = await RAW.worker("two").fail(server, taken.items[0], error="no", now=NOW)
+    assert failed.dead, "the list itself is as it was"

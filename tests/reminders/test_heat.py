@@ -13,23 +13,24 @@ from .test_assigner import MORNING, Room
 MONDAY, WEDNESDAY, SATURDAY = 1, 3, 6
 
 
+def window(first, last, day, count):
+    share = count / (last - first + 1)
+    return [(first, 1 << day, share), (last + 1, 1 << day, -share)]
+
+
 def test_a_window_is_spread_evenly_over_its_hours():
-    grid = spread([(6 * 4, 11 * 4 - 1, 1 << MONDAY, 10)])
+    grid = spread(window(6 * 4, 11 * 4 - 1, MONDAY, 10))
     assert grid[MONDAY][5:12] == (0, 2, 2, 2, 2, 2, 0)
     assert sum(map(sum, grid)) == 10
 
 
 def test_parts_of_hours_weigh_as_much_as_they_are():
-    assert spread([(31, 36, 1 << MONDAY, 6)])[MONDAY][7:10] == (1, 4, 1), "from a quarter to eight to a quarter past 9"
+    assert spread(window(31, 36, MONDAY, 6))[MONDAY][7:10] == (1, 4, 1), "from a quarter to eight to a quarter past 9"
 
 
 def test_what_lies_after_midnight_belongs_to_the_next_day():
-    grid = spread([(23 * 4, 25 * 4 - 1, 1 << SATURDAY, 4)])
+    grid = spread(window(23 * 4, 25 * 4 - 1, SATURDAY, 4))
     assert (grid[SATURDAY][23], grid[0][0]) == (2, 2)
-
-
-def test_a_moment_is_a_window_too():
-    assert spread([(32, 31, 1 << MONDAY, 3)])[MONDAY][8] == 3
 
 
 @pytest.mark.parametrize(("zone", "weekday", "hour"), [
@@ -50,6 +51,9 @@ async def test_the_database_adds_up_windows(valkey: Valkey, database: Database) 
     found = await wished(database)
     assert sum(found.channels.values()) == 6 and found.zones == {"UTC": 4, "Asia/Tokyo": 2}
     assert round(sum(found.grid[MONDAY])) == 6 and found.grid[MONDAY][4] == 0
+    before = found.grid[MONDAY][12]
+    await room.remind("udr_moment", (12 * 3600, 12 * 3600), zone="UTC")
+    assert (await wished(database)).grid[MONDAY][12] == before + 1, "a moment is a window too"
 
 
 async def test_reminders_that_arrived_are_counted_by_the_hour_of_their_reader(database: Database) -> None:

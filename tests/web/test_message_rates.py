@@ -42,3 +42,14 @@ def test_rates_are_told_by_channel_and_never_below_zero():
     found = rates_between({"sms": (1, 1, 0)}, {"sms": (5, 3, 0)}, 2.0)
     assert found is not None and found.by_channel == {"sms": (2.0, 1.0, 0.0)}
     assert rates_between({"sms": (5, 3, 0)}, {"sms": (9, 0, 0)}, 1.0) is None
+
+
+async def test_two_beats_at_once_are_one_and_nobody_watching_is_none(valkey, monkeypatch):
+    monkeypatch.setattr("keystead.web.message_rates.LEAST_SECONDS", 3600.0)  # whatever the machine does meanwhile
+    sampler = MessageRateSampler(valkey, SystemClock())
+    await sampler._beat()
+    assert not sampler.samples, "nobody wants it"
+    sampler.want()
+    await sampler._beat()
+    await sampler._beat()
+    assert len(sampler.samples) == 1

@@ -280,7 +280,10 @@ class BatchJob(Generic[T]):
     async def _finish(self, run: Run, step: Step, items: list[Any]) -> None:
         settlements, rest = step.settlements()
         effects = step.pipeline if step.has_effects else None
-        lost = await run.source.settle(self.valkey, settlements) if settlements else 0
+        lost, refused = 0, []
+        if settlements:
+            settled = await run.source.settle(self.valkey, settlements)
+            lost, refused = settled.lost, settled.refused
         if self.holds_next and rest:
             taken = await run.source.finish_and_take(self.valkey, effects, rest, self.clock.now(), run.started_at)
             run.held = taken.items
@@ -292,7 +295,15 @@ class BatchJob(Generic[T]):
             self._settled(run, len(items))
             if self.holds_next:
                 await self._take(run, 1)
-        run.done += len(items) - lost
+        for item, error in refused:
+            put_off = await run.source.put_off(
+                self.valkey, item, RetryLater(self.again_seconds), f"{type(error).__name__}: {error}"[:1000],
+                self.clock.now(),
+            )
+            run.failed += 1
+            run.dead += put_off.dead
+            _log.error("the server refused what follows from an item", job=self._record.name, error=str(error)[:300])
+        run.done += len(items) - lost - len(refused)
         if lost:
             _log.warning("batch job had items that were not its own any more", job=self._record.name, items=lost)
 

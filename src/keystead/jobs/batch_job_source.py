@@ -1,12 +1,14 @@
 """Where a batch job takes its items from: a work list, or what is due in a delayed set; each with a purgatory."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from keystead.engine import Pipeline, Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Unavailable
 from keystead.jobs.retry import RetryLater
 from keystead.keys.references_collections import scored_pairs
 from keystead.patterns import DelayedSet, DueItem, Item, WorkList, Writes
@@ -15,6 +17,8 @@ LONGEST_SLEEP_SECONDS = 1.0
 
 T = TypeVar("T")
 Held = TypeVar("Held")
+
+REFUSES_EVERYTHING: Final = ("MISCONF", "NOREPLICAS", "OOM", "READONLY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,27 @@ class PutOff:
     pause_seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class SettledSlice(Generic[Held]):
+    """How many items of a slice had gone, and those whose writes the server refused, with what it said."""
+
+    lost: int
+    refused: list[tuple[Held, ErrorReply]]
+
+
+async def _judged(items: Sequence[Held], settled: Sequence[Awaitable[bool]]) -> SettledSlice[Held]:
+    """``Unavailable`` where the server refuses everything for now: then no item is to blame."""
+    lost, refused = 0, []
+    for item, each in zip(items, settled, strict=True):
+        try:
+            lost += not await each
+        except ErrorReply as error:
+            if str(error).startswith(REFUSES_EVERYTHING) or "used memory > 'maxmemory'" in str(error):
+                raise Unavailable(f"the server takes no writes for now: {error}") from error
+            refused.append((item, error))
+    return SettledSlice(lost, refused)
+
+
 class Source(Protocol[Held]):
     """What a run asks of its source. Every operation is one atomic step."""
 
@@ -50,8 +75,8 @@ class Source(Protocol[Held]):
         """As ``take``; waits until there is something, or the time is over. May be cancelled."""
         ...
 
-    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[Held, Writes]]) -> int:
-        """Remove each from purgatory together with its writes, or neither; says how many had gone."""
+    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[Held, Writes]]) -> "SettledSlice[Held]":
+        """Remove each from purgatory together with its writes, or neither; one that is refused stops no other."""
         ...
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Held]) -> int:
@@ -112,11 +137,13 @@ class ListSource(Generic[T]):
         taken = await self._worker.wait_and_take(valkey, most, timeout_seconds, now=now)
         return Taken(taken.items, len(taken.spoiled))
 
-    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[Item[T], Writes]]) -> int:
+    async def settle(
+        self, valkey: Valkey, settlements: Sequence[tuple[Item[T], Writes]]
+    ) -> "SettledSlice[Item[T]]":
         async with valkey.pipeline(transaction=False) as pipeline:
             settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
-            await pipeline.execute()
-        return sum([not await each for each in settled])
+            await pipeline.execute(raise_on_error=False)
+        return await _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Item[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)
@@ -193,11 +220,13 @@ class DueSource(Generic[T]):
             await asyncio.sleep(min(left, timeout_seconds, LONGEST_SLEEP_SECONDS))
         return taken
 
-    async def settle(self, valkey: Valkey, settlements: Sequence[tuple[DueItem[T], Writes]]) -> int:
+    async def settle(
+        self, valkey: Valkey, settlements: Sequence[tuple[DueItem[T], Writes]]
+    ) -> "SettledSlice[DueItem[T]]":
         async with valkey.pipeline(transaction=False) as pipeline:
             settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
-            await pipeline.execute()
-        return sum([not await each for each in settled])
+            await pipeline.execute(raise_on_error=False)
+        return await _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[DueItem[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)

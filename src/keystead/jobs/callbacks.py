@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar, overload
 
 import msgspec
 
-from keystead.errors import Invalid
+from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobRef
-from keystead.keys import ListRef
+from keystead.keys import Layout, ListRef
 
 T = TypeVar("T")
 
@@ -66,7 +66,13 @@ def decode_data_raw(text: str, of: Any = Any) -> Any:
 
 
 def check_callback(callback: JobRef) -> None:
-    """Refuse a callback that already has the argument it will be given; for whoever stores one."""
+    """Refuse a callback that already has the argument it will be given, or a queue that cannot be; for whoever stores
+    one, since when it is to be queued nobody is there to mend it."""
+    if callback.queue:
+        try:
+            job_list(callback.queue).name(Layout.TAGGED)
+        except DeclarationError:
+            raise Invalid(f"callback {callback.name}: no queue can be called {callback.queue[:60]!r}") from None
     if DATA_RAW in callback.kwargs:
         raise Invalid(f"callback {callback.name}: {DATA_RAW} is what it is told later, so it cannot be an argument now")
 

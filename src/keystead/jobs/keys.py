@@ -35,6 +35,7 @@ HOT: Final = "hot"
 ROOMS_QUEUE: Final = "keystead"  # jobs of our own rooms: workers of the user's program do not know them
 ALIVE_SECONDS: Final = 3.0
 TRIES_AFTER_CRASHES: Final = 3
+ROOMS_TRIES: Final = 10  # ours bear being run again, and others wait for what they do
 OPEN_SECONDS: Final = 30 * 86400
 BATCH_SECONDS: Final = 30 * 86400
 UNIQUE_SECONDS: Final = 7 * 86400
@@ -316,6 +317,8 @@ class Queue:
         self._keys = NAMED_KEYS if name else HOT_KEYS
         self._variables = {"queue": name} if name else {}
         self.work: WorkList[JobRecord] = self._keys.work.at(name) if name else self._keys.work
+        if name == ROOMS_QUEUE:
+            self.work = self.work.trying(ROOMS_TRIES)
 
     def __repr__(self) -> str:
         return f"Queue({self.name or 'hot'})"

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from typing import Generic, TypeVar, Unpack
 
 from keystead.engine import Pipeline, Script, Valkey
@@ -92,6 +93,13 @@ class WorkList(Generic[T]):
         bound.__dict__.update(self.__dict__)
         bound._bind(self.queue_key.template.bind(variables, named))
         return bound
+
+    def trying(self, tries: int) -> "WorkList[T]":
+        """The same list, where an item becomes a dead letter only after so many tries."""
+        patient: WorkList[T] = object.__new__(type(self))
+        patient.__dict__.update(self.__dict__)
+        patient._rules = replace(self._rules, tries=tries)
+        return patient
 
     @property
     def arguments(self) -> Mapping[str, str]:

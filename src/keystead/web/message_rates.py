@@ -21,6 +21,8 @@ from keystead.web.sampler import ANSWER_SECONDS, KEPT_SAMPLES, on_a_beat
 
 # Someone who comes back within this time finds the minutes between drawn.
 WANTED_SECONDS: Final = 600.0
+# After a stall two beats come at once; a message in a few milliseconds would look like hundreds in a second.
+LEAST_SECONDS: Final = 0.5
 STEPS: Final = ("queued", "sent", "arrived")
 
 # Which counts say that a message was queued, taken by the provider, and arrived.
@@ -74,10 +76,11 @@ class MessageRateSampler:
         await on_a_beat(self._beat)
 
     async def _beat(self) -> None:
-        if asyncio.get_running_loop().time() < self._wanted_until:
-            await self.sample()
-        else:
+        now = asyncio.get_running_loop().time()
+        if now >= self._wanted_until:
             self._last = None
+        elif self._last is None or now - self._last[0] >= LEAST_SECONDS:
+            await self.sample()
 
     async def sample(self) -> None:
         """Look once. Never raises for a server that is away."""

@@ -46,6 +46,7 @@ async def test_lanes_are_lists_of_their_own_and_full_ones_refuse(room: Room) -> 
     ({"to": "not an address"}, "no email address"), ({"to": "a@b@example.com"}, "no email address"),
     ({"to": "a" * 400 + "@example.com"}, "too long"), ({"subject": ""}, "one line"),
     ({"subject": "a\r\nBcc: everybody@example.com"}, "one line"), ({"subject": "x" * 999}, "one line"),
+    ({"subject": "two\u2028lines"}, "one line"), ({"subject": "two\x85lines"}, "one line"),
     ({"template": "../secret"}, "a template is named"), ({"uid": "a b"}, "uid"),
     ({"parameters": {"x": object()}}, "JSON"),
     ({"parameters": {"x": "y" * 70_000}}, "bytes"), ({"success": JobRef("x", {"data_raw": 1})}, "data_raw"),

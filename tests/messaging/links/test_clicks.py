@@ -7,8 +7,8 @@ import pytest
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
-from keystead.messaging.links import Clicked, ClickOutcome, TrackType
-from keystead.messaging.links.clicks import Clicks
+from keystead.messaging.links import Clicked, ClickOutcome, Style, TrackType
+from keystead.messaging.links.clicks import UNGUESSED_CHARACTERS, Clicks
 from keystead.messaging.links.delayed_clicks import DelayedClicks
 from keystead.messaging.links.keys import (
     CLICK_INDEX,
@@ -209,7 +209,7 @@ async def test_only_the_first_click_within_three_seconds_is_written_down(room: R
 @on_sqlite
 async def test_a_flood_of_guesses_is_refused_with_answers_that_tell_nothing(wide_room: Room) -> None:
     room = wide_room
-    link = await room.link(page="share_journey")
+    link = await room.link(page="share_journey", style=Style.SHORT)
     chances = iter([0.5, 0.05, 0.5])
     clicks = Clicks(room.valkey, room.database, room.clock, settings=LinksSettings(flood_clicks=4),
                     chance=lambda: next(chances))
@@ -229,6 +229,21 @@ async def test_a_flood_of_guesses_is_refused_with_answers_that_tell_nothing(wide
     await FLOOD_WINDOW.at().delete(room.valkey)
     assert (await guess(link.code)).outcome is ClickOutcome.TOO_SOON
     assert await LINK_CLICKS.at(link.code).length(room.valkey) == 1
+
+
+@on_sqlite
+@pytest.mark.parametrize("style", [Style.NORMAL, Style.LONG])
+async def test_a_flood_hides_no_link_whose_code_nobody_guesses(room: Room, style: Style) -> None:
+    """Or whoever makes a flood would keep everybody from their links, and from unsubscribing."""
+    link = await room.link(page="unsubscribe", style=style)
+    assert len(link.code) >= UNGUESSED_CHARACTERS
+    clicks = Clicks(room.valkey, room.database, room.clock, settings=LinksSettings(flood_clicks=2))
+    for _ in range(4):
+        await clicks.click("Qm3x", limited=True)
+    assert (await clicks.click("Qm3x", limited=True)).outcome is ClickOutcome.FLOOD
+    found = await clicks.click(link.code, limited=True)
+    assert found.outcome is ClickOutcome.BUFFERED and found.target is not None
+    assert await FLOOD_WINDOW.at().get(room.valkey) == 6, "it is counted all the same"
 
 
 async def test_a_click_on_a_buffered_link_is_one_round_trip(

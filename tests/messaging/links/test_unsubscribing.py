@@ -17,15 +17,17 @@ def suppression(room: Room) -> Suppression:
 
 async def test_only_an_unsubscribe_link_permits_it_and_no_click_is_counted(room: Room) -> None:
     listed = suppression(room)
-    unsubscribing = Unsubscribing(room.links, room.database, listed)
+    forgotten: list[str] = []
+    unsubscribing = Unsubscribing(room.links, room.database, listed, forgotten.append)
     home, permits = await room.link(), await room.link("tch_1", "unsubscribe", Style.LONG)
     for code in (home.code, "nothing", "a:b"):
         with pytest.raises(InvalidCode):
             await unsubscribing.unsubscribe(code, ["ann@example.com"])
-    assert await listed.emails(["ann@example.com"]) == set()
+    assert await listed.emails(["ann@example.com"]) == set() and forgotten == []
     for _ in range(2):
         await unsubscribing.unsubscribe(permits.code, ["ann@example.com"], visitor_uid="v_device")
     assert await listed.emails(["Ann@Example.com", "else@example.com"]) == {"Ann@Example.com"}
+    assert forgotten == ["ann@example.com"] * 2, "what was believed of the address is not true any more"
     assert await room.counted() == {"created": 2}
 
 

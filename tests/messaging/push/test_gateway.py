@@ -11,6 +11,7 @@ from keystead.clock import SystemClock
 from keystead.messaging.push import ExpoGateway, Push
 from keystead.messaging.push.gateway import NOT_CONNECTED, Answer, _Receipts, _Tickets, read_answer
 from keystead.messaging.push.models import FailureInfo, Identifier, PushReceipt
+from keystead.messaging.push.receipts import failure_of
 from keystead.messaging.sandbox.sandbox import Sandbox
 from keystead.messaging.sandbox.serving import listening, serving, url_of
 from keystead.messaging.sandbox.twilio import Account
@@ -112,7 +113,7 @@ def test_each_status_has_its_failure(status, identifier, retryable):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"<html>", b"[]", b"{}", b'{"data":{}}', b'{"data":[{"status":"maybe"}]}', b'{"data":[1]}', b"\xff\xfe",
+    [b"", b"<html>", b"[]", b"{}", b'{"data":{}}', b'{"data":[1]}', b"\xff\xfe",
      b'{"data":[],"errors":[{"code":"X","message":"no"}]}', b"[" * 100_000],
 )
 def test_an_answer_of_the_wrong_shape_is_our_error_and_final(body):
@@ -128,3 +129,12 @@ async def test_tickets_that_are_missing_fail_the_whole_request(valkey, monkeypat
         monkeypatch.setattr(gateway, "_post", answer)
         found = await gateway.send([message(valkey), message(valkey)])
     assert isinstance(found, FailureInfo) and found.identifier is Identifier.INTERNAL and not found.retryable
+
+
+def test_a_word_that_is_new_to_us_fails_one_message_and_not_a_thousand():
+    body = b'{"data": {"a": {"status": "ok"}, "b": {"status": "unheard of"}}}'
+    found = read_answer("check", Answer(200, body), _Receipts)
+    assert not isinstance(found, FailureInfo)
+    assert failure_of(found.data["a"]) is None
+    failed = failure_of(found.data["b"])
+    assert failed is not None and failed.identifier is Identifier.INTERNAL and not failed.retryable

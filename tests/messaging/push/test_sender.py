@@ -47,6 +47,7 @@ async def test_messages_travel_a_hundred_at_a_time(valkey):
         (FailureInfo("send", Identifier.CLIENT_OTHER), "client_error_other", "ClientErrorOther", False),
         (FailureInfo("send", Identifier.INTERNAL), "internal_error", "InternalError", False),
         ([PushTicket("ok")], "internal_error", "InternalError", False),
+        ([PushTicket("maybe", "t")], "internal_error", "InternalError", False),
         ([PushTicket("error", None, "no", {"error": "SomethingNew"})], "internal_error", "InternalError", False),
         ([PushTicket("error", None, "no")], "internal_error", "InternalError", False),
         ([PushTicket("error", None, "gone", {"error": "DeviceNotRegistered"})], "device_not_registered",

@@ -8,6 +8,7 @@ import pytest
 from keystead.clock import SystemClock
 from keystead.jobs import StopReason
 from keystead.messaging.sending import CredentialsMissing, Health, Verdict, traced
+from keystead.patterns import Writes
 
 from .post import DELIVERED, LETTERS, RUNS, Letter, Postman, Working, courier, delivered, fill, until
 
@@ -246,6 +247,32 @@ async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(
     assert await LETTERS.given_up.length(valkey) == 0 and await LETTERS.intent("bad").get(valkey) is None
 
 
+async def test_a_result_that_cannot_be_written_down_keeps_no_other_waiting(valkey):
+    """Results are told together; whoever waited for the one that failed would wait for ever."""
+
+    class Unwritable(Writes):
+        def packed(self, layout):
+            raise RuntimeError("ada@example.com cannot be written")
+
+    postman = Postman(valkey, seconds=0.2)
+    deliver = postman.delivered
+
+    def deliver_badly(letter: Letter, word: str = ""):
+        carried = deliver(letter, word)
+        if letter.uid == "bad" and not word:
+            carried.writes = Unwritable(valkey.layout)
+        return carried
+
+    postman.delivered = deliver_badly
+    await fill(valkey, *letters(4), Letter("bad"), *(Letter(f"m{number}") for number in range(4)))
+    async with Working(courier(valkey, CLOCK, postman, concurrent_requests=9, on_ambiguous="resend")):
+        await delivered_all(valkey, 9)
+    assert sorted(uid for uid in await delivered(valkey) if uid != "bad dropped") == sorted(
+        [*(letter.uid for letter in letters(4)), *(f"m{number}" for number in range(4))])
+    said = [entry.facts for entry in await traced(valkey, "bad") if entry.what == "given up"]
+    assert said == [{"error": "RuntimeError", "attempts": 3}], "no address, and no words of a message"
+
+
 async def test_due_retries_return_to_their_lane(server):
     postman = Postman(server)
     now = CLOCK.now()
@@ -256,6 +283,17 @@ async def test_due_retries_return_to_their_lane(server):
     async with Working(courier(server, CLOCK, postman)):
         await delivered_all(server, 1)
     assert postman.calls == ["again"]
+
+
+async def test_a_single_run_carries_everything_that_is_due(valkey):
+    postman = Postman(valkey)
+    async with valkey.pipeline(transaction=False) as pipeline:
+        for letter in letters(350):
+            LETTERS.retry_later(pipeline, letter, CLOCK.now() - 1)
+        LETTERS.retry_later(pipeline, Letter("later"), CLOCK.now() + 3600)
+        await pipeline.execute()
+    run = await courier(valkey, CLOCK, postman, concurrent_requests=64).run()
+    assert run is not None and run.counts == {"delivered": 350}
 
 
 @pytest.mark.parametrize(

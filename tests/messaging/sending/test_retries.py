@@ -73,3 +73,19 @@ async def test_what_is_not_retryable_is_left_alone(server):
     assert await decided(server, Letter("l1", initially_queued_at=100.0), retryable=False) is AfterFailure.NOTHING
     assert await DELIVERED.at().range(server) == []
     assert await LETTERS.decided("send", "l1", 0).get(server) is None
+
+
+async def test_a_pause_that_makes_a_message_too_old_gives_it_up(server):
+    letter = Letter(uid="em_1", initially_queued_at=100.0, last_queued_at=100.0)
+
+    async def asked_to_wait(letter: Letter, seconds: float) -> AfterFailure:
+        return await retry_or_abandon(
+            server, LETTERS, letter, retryable=True, now=200.0, retries=RETRIES, retry_after_seconds=seconds,
+            retried=lambda writes: DELIVERED.at().push_right(writes, "retried"),
+            abandoned=lambda writes: DELIVERED.at().push_right(writes, "abandoned"),
+        )
+
+    assert await asked_to_wait(letter, 86_400.0) is AfterFailure.ABANDON
+    other = Letter(uid="em_2", initially_queued_at=100.0, last_queued_at=100.0)
+    assert await asked_to_wait(other, 600.0) is AfterFailure.RETRY
+    assert await DELIVERED.at().range(server, 0, -1) == ["abandoned", "retried"]

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import pytest
 from msgspec.structs import replace
 from sqlalchemy import update
 
@@ -288,14 +289,24 @@ async def test_a_channel_with_too_much_waiting_stops_the_job_and_loses_nothing(r
     await room.person("ada", phones=PHONES[:1])
     await room.send("ada", lane="high")
     await room.send("ada", lane="high")
-    room.dispatcher = Dispatcher(room.valkey, room.clock, room.planner, room.outlets, most_waiting=1)
-    blocked = [room.sms.outgoing(PHONES[2], "x") for _ in range(2)]
+    room.dispatcher = Dispatcher(room.valkey, room.clock, room.planner, room.outlets, most_waiting=2)
+    blocked = [room.sms.outgoing(PHONES[2], "x") for _ in range(3)]
     await SENDING.waiting().push_right(room.valkey, *blocked)
     ended = await run(room)
     assert ended.stop_reason is StopReason.BACKPRESSURE and await TO_SEND.length(room.valkey) == 2
     await SENDING.waiting().delete(room.valkey)
     assert (await run(room)).stop_reason is StopReason.LIST_EXHAUSTED
     assert len(await room.texts("high")) == 2
+
+
+@pytest.mark.parametrize("lane", ["high", "low"])
+async def test_a_lane_with_too_much_waiting_stops_the_job_as_well(room: Room, lane: str):
+    await room.point()
+    await room.person("ada", phones=PHONES[:1])
+    room.dispatcher = Dispatcher(room.valkey, room.clock, room.planner, room.outlets, most_waiting=1)
+    await SENDING.waiting(lane).push_right(room.valkey, *(room.sms.outgoing(PHONES[2], "x") for _ in range(2)))
+    await room.send("ada", lane=lane)
+    assert (await run(room)).stop_reason is StopReason.BACKPRESSURE and await TO_SEND.length(room.valkey) == 1
 
 
 async def test_a_blocked_provider_holds_back_the_whole_chain_and_loses_nothing(room: Room):

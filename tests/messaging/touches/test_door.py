@@ -2,10 +2,11 @@
 
 import pytest
 
-from keystead.errors import Invalid, NotFound
+from keystead.errors import Invalid, LimitReached, NotFound
 from keystead.messaging import Messaging
 from keystead.messaging.touches.keys import TO_SEND
 from keystead.messaging.touches.messages import Messages
+from keystead.messaging.touches.touches import Touches
 
 from .room import HELLO, ON_FAILURE, ON_SUCCESS, Room, on_sqlite
 
@@ -33,6 +34,18 @@ async def test_without_a_channel_every_one_that_reaches_the_person_is_used(room:
         uids = await door(room).touch("ada", "hello_there", parameters={"name": "Ada"}, uid="mine")
         assert uids == ("mine_sms", "mine_email")
     assert await TO_SEND.length(room.valkey) == 2, "asked again, nothing is queued again"
+
+
+async def test_who_is_refused_for_too_many_may_ask_again_and_nobody_is_told_twice(room: Room):
+    """Refused with one channel queued already, asking again would have queued that one twice."""
+    await room.point()
+    await room.person("ada", phones=["+15005550001"], emails=["ada@example.com"])
+    room.touches = Touches(room.valkey, room.clock, room.settings, most_queued=2)
+    await room.send("ben")
+    assert len(await door(room).touch("ada", "hello_there", parameters={"name": "Ada"})) == 2
+    with pytest.raises(LimitReached):
+        await door(room).touch("ada", "hello_there", parameters={"name": "Ada"})
+    assert await TO_SEND.length(room.valkey) == 3
 
 
 async def test_who_cannot_be_reached_still_leads_to_a_callback(room: Room):

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from keystead.engine.failures import ErrorReply
 from keystead.messaging.sending import traced
 from keystead.messaging.touches.given_up import GivenUp
 from keystead.messaging.touches.keys import TO_SEND, TRIES
@@ -99,12 +98,21 @@ async def test_what_the_server_refuses_to_write_ends_as_well(room: Room):
         await room.send(sub, uid=f"for_{sub}")
     await room.valkey.set("touch:pending:for_ada:remaining", "no set")
     for _ in range(TRIES + 1):
-        try:
-            await room.dispatcher.run()
-        except ErrorReply:
-            await room.dispatcher.lock.at().reference.delete(room.valkey)
+        await room.dispatcher.run()
     assert [sms.user_sub for sms in await room.texts()] == ["ben"]
     assert await TO_SEND.dead.length(room.valkey) == 1
     await room.stale_job.run()
     assert await room.callbacks() == ["shop.missed"]
     assert await room.counted() == {"queued": 2, "attempted": 2, "reachable": 1, "improper": 1}
+
+
+async def test_a_letter_whose_end_is_refused_stops_nothing_and_is_tried_again(room: Room):
+    uid = await buried(room)
+    await buried(room, "ben")
+    await room.valkey.set(f"msg:trace:{uid}", "no trace")
+    for _ in range(2):
+        await room.stale_job.run()
+        assert await room.callbacks() == ["shop.missed"]
+    await room.valkey.delete(f"msg:trace:{uid}")
+    await room.stale_job.run()
+    assert await room.callbacks() == ["shop.missed"] * 2

@@ -4,7 +4,7 @@ from keystead.jobs import encode_data_raw
 from keystead.messaging.email.models import DeliveryInfo, EmailSuccess, PendingEmail
 from keystead.messaging.push.models import PushReceipt, PushSuccess, PushTicket, SentPush, SuccessInfo
 from keystead.messaging.sms.keys import SENDING
-from keystead.messaging.touches.keys import ERASED, PENDING
+from keystead.messaging.touches.keys import BY_USER, ERASED, PENDING
 
 from .room import NOON, Room, on_sqlite
 
@@ -78,6 +78,34 @@ async def test_a_message_that_can_be_tried_again_leaves_its_touch_waiting(wide_r
     assert await room.callbacks() == ["shop.missed"]
     await room.log_job.run()
     assert [event["type"] for event in await room.events()][2:] == ["send_retry", "send_abandon"]
+
+
+async def test_what_is_over_is_not_on_its_way_to_the_person_any_more(wide_room: Room):
+    """The index of a person who is written to each day would otherwise grow for ever."""
+    room = wide_room
+
+    async def on_its_way() -> set[str]:
+        return set(await BY_USER.at("ada").members(room.valkey))
+
+    await sent(room, 2)
+    first, second = await room.texts()
+    before = await on_its_way()
+    await room.fail(first, retryable=True)
+    assert await on_its_way() == before and len(before) == 3
+    await room.fail(first)
+    await room.fail(second)
+    assert await on_its_way() == set()
+    for given in ({"lane": "high"}, {"lane": "high", "success": None, "failure": None}):
+        await room.send("ada", **given)
+        await room.dispatcher.run()
+        third, fourth = (await room.texts("high"))[-2:]
+        await room.succeed(third)
+        assert await on_its_way() == {fourth.uid}
+        await room.succeed(fourth)
+        assert await on_its_way() == set()
+    await room.send("ada")
+    await room.dispatcher.run()
+    assert await on_its_way() == set(), "said before, so it ended at once"
 
 
 async def test_what_fails_for_an_erased_person_is_not_tried_again(room: Room):

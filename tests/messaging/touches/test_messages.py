@@ -31,7 +31,7 @@ def test_what_others_stored_with_further_fields_is_read():
     "", "not base85 \x00", base64.b85encode(b"no gzip").decode(), base64.b85encode(gzip.compress(b"{")).decode(),
     base64.b85encode(gzip.compress(b'{"sms": 3}')).decode(), base64.b85encode(gzip.compress(b"{}")[:-3]).decode(),
     base64.b85encode(zlib.compress(b"{}")).decode(), base64.b85encode(gzip.compress(b" " * (MOST_BYTES + 1))).decode(),
-])
+], ids=lambda text: f"{len(text)} letters")  # the texts hold the time of day, and names of tests must not
 def test_anything_else_is_corrupt(text):
     with pytest.raises(Corrupt):
         unpack(text)

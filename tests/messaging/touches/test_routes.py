@@ -120,3 +120,21 @@ async def test_a_message_is_tried_out_on_at_most_three_addresses(visit: Visit, r
     assert (await visit.ask("POST", "/touch_points/send_test_sms", {**words, "message": {}}))[0] == 400
     unfilled = {**words, "event_parameters": {}, "message": message}
     assert (await visit.ask("POST", "/touch_points/send_test_sms", unfilled))[0] == 400
+
+
+@pytest.mark.parametrize("path", ["/touches/a:b/trace", "/touches/a%0Ab/trace"])
+async def test_of_what_can_have_no_name_nothing_is_known(visit: Visit, path: str):
+    visit.caller = Caller(CallerKind.PROGRAM, "shop", frozenset({"messaging"}))
+    assert (await visit.ask("GET", path))[0] == 404
+
+
+async def test_who_can_be_nobody_got_nothing(visit: Visit):
+    visit.caller = Caller(CallerKind.PROGRAM, "shop", frozenset({"messaging"}))
+    assert await visit.ask("GET", "/users/a:b/touches") == (200, [])
+
+
+async def test_new_messages_without_the_etag_of_the_old_are_refused_for_that(visit: Visit):
+    visit.caller = Caller(CallerKind.PROGRAM, "shop", frozenset({"messaging"}))
+    _, made = await visit.ask("POST", "/touch_points/", POINT)
+    status, said = await visit.ask("PATCH", f"/touch_points/{made['uid']}", {"messages": made["messages"]})
+    assert status == 400 and "messages_etag" in str(said)

@@ -66,3 +66,13 @@ async def test_a_callback_that_cannot_be_queued_stops_no_other_touch(room: Room,
     ended = await room.stale_job.run()
     assert not await PENDING.size(room.valkey) and ended.counts["stale"] == 3
     assert await room.callbacks() == ["shop.missed"] * 2
+
+
+async def test_a_record_that_is_none_stops_no_other_touch(room: Room):
+    await waiting(room, 3)
+    ((uid, _), *_) = await PENDING.index.range(room.valkey)
+    await room.valkey.set(f"touch:pending:{uid}", "no record")
+    room.clock.advance(STALE_SECONDS + 1)
+    ended = await room.stale_job.run()
+    assert not await PENDING.size(room.valkey) and ended.counts["stale"] == 3
+    assert await room.callbacks() == ["shop.missed"] * 2

@@ -109,7 +109,8 @@ def test_the_lanes_of_a_cluster_are_told_as_one_channel_with_what_is_worst():
 def test_the_state_says_the_worst_first():
     assert standing(look(channel())) == ("Nothing waits", "idle")
     assert standing(look(channel(pending=1))) == ("On their way", "")
-    assert standing(look(channel(), pending=QueueInfo(3, 1.0, 2)))[1] == "warn"
+    assert standing(look(channel(pending=1, dead=2))) == ("2 given up", "warn")
+    assert standing(look(channel(dead=1), pending=QueueInfo(3, 1.0, 2))) == ("News is overdue", "warn")
     assert standing(look(channel(paused=True), channel("push"))) == ("Text paused", "warn")
     assert standing(look(channel(breaker="open"), channel("push", paused=True)))[1] == "away"
     assert not is_busy(look(channel())) and is_busy(look(channel(dead=1)))

@@ -11,7 +11,7 @@ from keystead.reminders.stats import ASSIGN_RUN, AssignRun
 from keystead.web.dashboard.reminders import RemindersLook, ZoneProgress, summary, tile_texts, zone_row
 from keystead.web.dashboard.reminders_heat import busiest, heat_html, shade, short
 
-GRID = spread([(32, 35, 1 << 1, 60), (36, 39, 1, 6)])
+GRID = spread([(32, 1 << 1, 15.0), (36, 1 << 1, -15.0), (36, 1, 1.5), (40, 1, -1.5)])
 EMPTY = spread([])
 
 
@@ -33,7 +33,7 @@ def test_numbers_fit_into_a_cell(count, said):
 
 def test_the_page_begins_with_what_matters():
     wishes = Wishes(GRID, {"sms": 60, "email": 6}, {"UTC": 66})
-    assert "66 reminders in 1 time zones; most of them between 8:00 and 9:00" in summary(wishes)
+    assert "66 reminders in 1 time zone; the busiest hour is 8:00 to 9:00" in summary(wishes)
     assert "whoever wants it" in summary(Wishes(EMPTY, {}, {}))
     texts = tile_texts(RemindersLook(5, 160.0, (), ()), wishes, None, 100.0)
     assert [value for value, _ in texts] == ["6", "60", "0", "5", "in 1 min", "0"]

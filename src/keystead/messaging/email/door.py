@@ -26,7 +26,7 @@ MOST_SUBJECT: Final = 998
 MOST_BYTES: Final = 64 * 1024
 FULL_RETRY_SECONDS: Final = 15.0
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_LINE_BREAK: Final = re.compile(r"[\x00-\x1f\x7f]")
+_LINE_BREAK: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
 class Email:

@@ -33,7 +33,7 @@ from keystead.messaging.email.gateway import (
     on_the_wire,
 )
 from keystead.messaging.email.signing import Keys, Signer
-from keystead.messaging.sending.answers import pause_of, read_body
+from keystead.messaging.sending import pause_of, read_body
 from keystead.settings import EmailSettings
 
 SEND_PATH: Final = "/v2/email/outbound-emails"

@@ -44,7 +44,7 @@ EARLY: PendingIndex[EarlyEvent] = PendingIndex(
     EMAIL, "email:early", record="email:early:{parked}", of=EarlyEvent, member="uid of an email and kind of news",
     score="unix time when it is looked at again", changes=None, personal=True,
     purpose="news of email of which we do not know yet whether it was sent",
-    writers=("messaging.email.receipts",), readers=("messaging.email.sender", "messaging.email.early"),
+    writers=("messaging.email.receipts",), readers=("messaging.email.sender", "messaging.email.stale"),
 )
 RECONCILED: StringKey[str] = StringKey(
     EMAIL, "email:reconciled:{message_id}", str, ttl=AtMost(RECONCILED_SECONDS),

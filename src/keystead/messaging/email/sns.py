@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from keystead.clock import Clock
-from keystead.messaging.sending.answers import read_body
+from keystead.messaging.sending import read_body
 from keystead.messaging.signatures import SNS_SIGNED, SNS_VERSIONS, is_signed_by_sns, sns_key
 
 if TYPE_CHECKING:

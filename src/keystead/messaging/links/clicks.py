@@ -31,6 +31,9 @@ from keystead.telemetry import counts, logger
 
 CLICK: Final = Script("keystead.messaging.links", "scripts/click.lua")
 ROUNDS: Final = 3
+# Codes that are not short have sixteen random bytes or more, in six bits for each character.
+UNGUESSED_CHARACTERS: Final = 22
+_NEVER: Final = 2**53
 # What is looked for where a parent cannot be one of ours.
 _NO_CLICK: Final = "utlc_none-of-ours"
 _WINDOWS: Final = " ".join(str(seconds * 1000) for seconds in (CODE_WINDOW_SECONDS, FLOOD_WINDOW_SECONDS,
@@ -71,9 +74,9 @@ class Clicks:
         """Where the code leads, and what became of the click.
 
         ``parent_uid`` is the click before a login, and given exactly with ``POST_LOGIN``. ``limited``: only the first
-        click on a code within three seconds is written down, and when very many come of nobody known, they are refused
-        (``FLOOD``), a few of them with an answer that leads home. Every attempt that is tracked is counted once,
-        with what became of it.
+        click on a code within three seconds is written down, and when very many come of nobody known, those with a
+        code that can be guessed are refused (``FLOOD``), a few of them with an answer that leads home. Every attempt
+        that is tracked is counted once, with what became of it.
         """
         if (parent_uid is not None) is not (track_type is TrackType.POST_LOGIN):
             raise DeclarationError("a login has a click before it, and a click has none")
@@ -117,7 +120,11 @@ class Clicks:
             "uid", click.uid, "link_code", code, "track_type", click.track_type.value, "parent_uid", parent, "user_sub",
             click.user_sub or "", "visitor_uid", click.visitor_uid or "", "clicked_at", repr(click.clicked_at),
         )
-        flood_most = self._settings.flood_clicks if limited and first and click.user_sub is None else 0
+        flood_most = 0
+        if limited and first and click.user_sub is None:
+            # Who holds a code that nobody guesses is heard in any flood: else anybody could make one, and then nobody
+            # could unsubscribe.
+            flood_most = self._settings.flood_clicks if len(code) < UNGUESSED_CHARACTERS else _NEVER
         reply: Reply = await CLICK(self._valkey, keys=self._keys, args=(
             self._names.packed(now), click.uid, code, repr(now), int(should_track), flood_most, int(limited and first),
             _WINDOWS, click.track_type.value, parent, _encode(click), msgspec.msgpack.encode(fields),

@@ -1,6 +1,6 @@
 """Whoever holds an unsubscribe link may say that an address gets no more email."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from keystead.errors import Refused
@@ -18,10 +18,16 @@ class InvalidCode(Refused):
 
 
 class Unsubscribing:
-    """Checks the code, without counting a click, and suppresses. Safe to repeat."""
+    """Checks the code, without counting a click, and suppresses. Safe to repeat.
 
-    def __init__(self, links: Links, database: Database, suppression: Suppression) -> None:
-        self._links, self._database, self._suppression = links, database, suppression
+    ``forget`` hears each address, so that whoever still believes it free asks again before the next email.
+    """
+
+    def __init__(
+        self, links: Links, database: Database, suppression: Suppression,
+        forget: Callable[[str], None] = lambda address: None,
+    ) -> None:
+        self._links, self._database, self._suppression, self._forget = links, database, suppression, forget
 
     async def addresses(self, target: Target) -> list[str]:
         """The addresses that the message of this link went to; none while its row is not written."""
@@ -39,3 +45,4 @@ class Unsubscribing:
             normal_email(address)
         for address in addresses:
             await self._suppression.unsubscribe_email(address, link_code=code, visitor_uid=visitor_uid)
+            self._forget(address)

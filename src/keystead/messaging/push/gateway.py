@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 
 from keystead.messaging.push.models import FailureInfo, Identifier, OutgoingPush, PushReceipt, PushTicket
-from keystead.messaging.sending.answers import pause_of, read_body
+from keystead.messaging.sending import pause_of, read_body
 from keystead.settings import PushSettings
 
 EXPO_URL: Final = "https://exp.host"

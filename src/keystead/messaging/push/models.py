@@ -32,18 +32,18 @@ class OutgoingPush(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", t
 
 
 class PushTicket(msgspec.Struct, frozen=True):
-    """The provider's word that it took a message (``ok``, with an id), or did not."""
+    """The provider's word that it took a message (``ok``, with an id), or did not (``error``, or what else it says)."""
 
-    status: Literal["ok", "error"]
+    status: str
     id: str | None = None
     message: str | None = None
     details: dict[str, Any] | None = None
 
 
 class PushReceipt(msgspec.Struct, frozen=True):
-    """The provider's word on whether the device's own service took it."""
+    """The provider's word on whether the device's own service took it; whatever is not ``ok`` means that it did not."""
 
-    status: Literal["ok", "error"]
+    status: str
     message: str | None = None
     details: dict[str, Any] | None = None
 

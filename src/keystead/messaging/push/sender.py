@@ -77,7 +77,7 @@ class PushCarrier:
             return self._taken(push, ticket)
         error = (ticket.details or {}).get("error")
         gone = ticket.status == "error" and error == Identifier.DEVICE_GONE
-        extra = ticket.message if ticket.status == "error" else "a ticket without an id"
+        extra = ticket.message if ticket.status == "error" else f"a ticket without an id, or {ticket.status[:40]!r}"
         identifier = Identifier.DEVICE_GONE if gone else Identifier.INTERNAL
         return self._failed(push, FailureInfo("send", identifier, ticket=ticket, extra=extra), Health.FINE)
 

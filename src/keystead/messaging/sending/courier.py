@@ -32,6 +32,8 @@ BUDGET_SECONDS: Final = 50.0
 UPKEEP_SECONDS: Final = 1.0
 ADOPT_SECONDS: Final = 10.0
 RECORD_SECONDS: Final = 15.0
+SOON_SECONDS: Final = 0.01  # more is due already
+MOST_MOVES: Final = 200  # of a hundred in each lane, before a single run begins
 
 _log = logger("messaging.sending")
 
@@ -124,7 +126,7 @@ class Courier(Generic[T]):
             asked = [self._channel.next_due(pipeline, lane) for lane in Lane]
             await pipeline.execute()
         times = [at for each in asked if (at := await each) is not None]
-        return min(UPKEEP_SECONDS, max(0.01, min(times) - now)) if times else UPKEEP_SECONDS
+        return min(UPKEEP_SECONDS, max(SOON_SECONDS, min(times) - now)) if times else UPKEEP_SECONDS
 
     async def _keep_record(self, shift: Shift[T], stop: asyncio.Event) -> None:
         """Write down what was done, when nothing waits any more, but not too often."""
@@ -162,7 +164,9 @@ class Courier(Generic[T]):
         found = await shift.hands.mourner.recover(self._valkey, now=self._clock.now())
         shift.run.recovered, shift.run.dead = found.items, found.dead
         await self._adopt()
-        await self._move_due()
+        for _ in range(MOST_MOVES):
+            if await self._move_due() > SOON_SECONDS:
+                break
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(self._watch(stop, shift.run.started_at + BUDGET_SECONDS))

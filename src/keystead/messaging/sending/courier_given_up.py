@@ -44,7 +44,8 @@ async def settle_given_up(
         if done:
             ended += 1
             counts.add("messages_given_up", channel=channel.name)
-            _log.error("a message was given up", channel=channel.name, error=letter.error, attempts=letter.attempts)
+            _log.error("a message was given up", channel=channel.name, error=letter.error.partition(":")[0],
+                       attempts=letter.attempts)
     return ended
 
 
@@ -60,6 +61,7 @@ def _ending(
         _log.exception("what follows from a message that was given up is not known", channel=channel.name)
         return Writes(valkey.layout)
     channel.intent(item.uid).delete(writes)
-    trace(writes, item.uid, "given up", clock.now(), kept_seconds=trace_seconds, error=letter.error[:200],
-          attempts=letter.attempts)
+    # Only what kind of error it was: its words may be those of the message, or hold an address.
+    trace(writes, item.uid, "given up", clock.now(), kept_seconds=trace_seconds,
+          error=letter.error.partition(":")[0][:100], attempts=letter.attempts)
     return writes

@@ -60,7 +60,7 @@ class Settling(Generic[T]):
             together, self._unsettled = self._unsettled, []
             try:
                 await self.surely(lambda: self._tell(together))
-            except ErrorReply:
+            except Exception:  # whatever it is: who waits for us must not wait for ever
                 if len(together) == 1:
                     raise
                 # One of them is at fault. Those that were settled are not settled again.

@@ -79,10 +79,12 @@ async def retry_or_abandon(
     )
     if decision is AfterFailure.NOTHING:
         return decision
+    due_at = retries.due_at(now, item.retry, retry_after_seconds)
+    if due_at - item.initially_queued_at > retries.policy.most_seconds:
+        decision = AfterFailure.ABANDON  # by then it is too old to be sent
     writes = Writes(valkey.layout)
     if decision is AfterFailure.RETRY:
         again = _again(item, now)
-        due_at = retries.due_at(now, item.retry, retry_after_seconds)
         channel.retry_later(writes, again, due_at)
         retried(writes)
         trace(writes, item.uid, "retried", now, kept_seconds=retries.trace_seconds, retry=again.retry, due_at=due_at)

@@ -89,7 +89,7 @@ class TwilioGateway:
     @asynccontextmanager
     async def open(cls, settings: SmsSettings, url: str = "") -> AsyncIterator["TwilioGateway"]:
         """``url``: where the API is, unless the settings say; without either it is the real one."""
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, sock_connect=TIMEOUT_SECONDS / 2)
         log_in = base64.b64encode(f"{settings.account_sid}:{settings.auth_token}".encode()).decode()
         connector = aiohttp.TCPConnector(limit=0)  # whoever calls decides how many requests there are at once
         headers = {"Authorization": f"Basic {log_in}"}

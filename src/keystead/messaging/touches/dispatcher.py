@@ -34,9 +34,9 @@ class Dispatcher(BatchJob[Touch]):
         self._planner, self._outlets, self._most = planner, outlets, most_waiting
 
     async def is_congested(self) -> bool:
-        """Whether a channel has too much waiting already."""
+        """Whether a channel has too much waiting already, in whatever lane."""
         async with self.valkey.pipeline(transaction=False) as pipeline:
-            lengths = [outlet.waiting[0].length(pipeline) for outlet in self._outlets.values()]
+            lengths = [place.length(pipeline) for outlet in self._outlets.values() for place in outlet.waiting]
             await pipeline.execute()
         return any([await length > self._most for length in lengths])
 

@@ -157,6 +157,7 @@ class _Writing:
         """The touch ends here, and its failure callback runs."""
         self._counted(outcome, breakdown)
         self._logged(event, facts)
+        BY_USER.at(self._touch.user_sub).remove(self.writes, self._touch.uid)
         called = call_back(self.writes, self._touch.uid, self._touch.failure_callback, self._now)
         self._traced(outcome, **{"callback": called, **facts})
         return Plan(self._touch, outcome, self.writes)
@@ -185,7 +186,10 @@ class _Writing:
         if state is not None:
             TO_LOG.queue.push_right(self.writes, entry_of(state))
         waits = open_pending(self.writes, touch, uids, self._now)
-        BY_USER.at(touch.user_sub).add(self.writes, touch.uid, *uids)
+        on_its_way = BY_USER.at(touch.user_sub)
+        on_its_way.add(self.writes, *uids)
+        if not waits:  # nobody will hear when the last of them ends
+            on_its_way.remove(self.writes, touch.uid)
         self._traced("reachable", message=words.uid, destinations=len(uids), waits=int(waits), messages=",".join(uids))
         return Plan(touch, "reachable", self.writes)
 

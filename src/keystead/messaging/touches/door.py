@@ -49,7 +49,8 @@ class Messaging:
             sub, slug, channel=one, parameters=parameters, success=on_success, failure=on_failure, lane=lane,
             uid=stem if channel is not None else f"{stem}_{one}",
         ) for one in channels]
-        return tuple([await self._queued(touch) for touch in made])
+        # Accepted for one channel is accepted for all: who was refused in between would ask again, and be heard twice.
+        return tuple([await self._queued(touch, limited=touch is made[0]) for touch in made])
 
     async def text(
         self, to: str, body: str, *, on_success: JobRef | None = None, on_failure: JobRef | None = None,
@@ -90,6 +91,6 @@ class Messaging:
         found = [channel for channel in offered if (await self._outlets[channel].addresses([sub])).get(sub)]
         return tuple(found or offered[:1])
 
-    async def _queued(self, touch: Touch) -> TouchUid:
-        await self._touches.queue(touch)
+    async def _queued(self, touch: Touch, *, limited: bool) -> TouchUid:
+        await self._touches.queue(touch, limited=limited)
         return TouchUid(touch.uid)

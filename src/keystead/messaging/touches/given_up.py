@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from keystead.engine import Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.keys import Undecodable
 from keystead.messaging.touches.dispatcher_plan import Planner
 from keystead.messaging.touches.keys import TO_SEND
@@ -36,15 +37,20 @@ class GivenUp:
         found = await self._looks()
         if found == self._seen:
             return 0
-        ended = 0
+        ended = refused = 0
         async for raw, letter in read(self._valkey, TO_SEND.dead):
             try:
                 touch = TO_SEND.queue_key.codec.decode(letter.raw)
             except Undecodable:  # whose it was cannot be said
                 continue
-            if not touch.given_up:
+            if touch.given_up:
+                continue
+            try:
                 ended += await self._end(raw, letter, touch)
-        self._seen = None if ended else found
+            except ErrorReply as error:  # of what this one writes; the others can end
+                refused += 1
+                _log.error("a touch that was given up cannot end", uid=touch.uid, reason=str(error)[:200])
+        self._seen = None if ended or refused else found
         return ended
 
     async def _end(self, raw: bytes, letter: DeadLetter, touch: Touch) -> bool:

@@ -11,7 +11,7 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.keys import Executor
 from keystead.messaging.sending import trace
-from keystead.messaging.touches.keys import ERASED, TO_LOG
+from keystead.messaging.touches.keys import BY_USER, ERASED, TO_LOG
 from keystead.messaging.touches.models import (
     Channel,
     DebugFields,
@@ -52,9 +52,10 @@ class Handlers:
             rows.append(TokenFields(news.destination, news.at))
         writes = Writes(self._valkey.lane_for(user_sub).layout)
         TO_LOG.queue.push_right(writes, *map(entry_of, rows))
+        BY_USER.at(user_sub).remove(writes, news.message_uid)
         trace(writes, touch_uid, "destination reached", now, kept_seconds=self._trace_seconds,
               message=news.message_uid)
-        return await self._pending.succeeded(touch_uid, writes, now)
+        return await self._pending.succeeded(touch_uid, writes, now, user_sub)
 
     async def failed(
         self, channel: Channel, attempt_uid: str, touch_uid: str, user_sub: str, data_raw: str
@@ -78,7 +79,8 @@ class Handlers:
             return Ended.OTHERS_REMAIN
         writes = Writes(valkey.layout)
         self._note(writes, row, touch_uid, news, now)
-        return await self._pending.failed(touch_uid, news.message_uid, writes, now)
+        BY_USER.at(user_sub).remove(writes, news.message_uid)
+        return await self._pending.failed(touch_uid, news.message_uid, writes, now, user_sub)
 
     def _note(self, on: Executor, row: LogEntry, touch_uid: str, news: Failed, now: float) -> None:
         TO_LOG.queue.push_right(on, row)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from keystead.engine import Valkey
+from keystead.errors import DeclarationError
 from keystead.ids import UserSub
 from keystead.messaging.sending import traced
 from keystead.messaging.touches.keys import BY_USER, PENDING
@@ -43,7 +44,14 @@ class History:
         self._valkey, self._database = valkey, database
 
     async def of(self, user_sub: UserSub, *, most: int = 50, before: float | None = None) -> list[PastTouch]:
-        """The newest touches of a person, before an instant if one is given; newest first."""
+        """The newest touches of a person, before an instant if one is given; newest first.
+
+        One that has just ended may be missing for the moment that the log needs.
+        """
+        try:
+            BY_USER.at(user_sub)
+        except DeclarationError:  # nobody can be called so
+            return []
         touches = await self._logged(user_sub, most, before)
         if before is None:
             valkey = self._valkey.lane_for(user_sub)

@@ -82,7 +82,7 @@ class Outlet(Protocol):
 
     @property
     def waiting(self) -> tuple[ListRef[Any], ...]:
-        """The lists its messages wait in; the first is the one that says whether it is congested."""
+        """The lists its messages wait in, one for each lane."""
         ...
 
     @property

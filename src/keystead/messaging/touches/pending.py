@@ -11,11 +11,12 @@ from typing import Final
 import msgspec
 
 from keystead.engine import Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.jobs import JobRef
 from keystead.keys import Reference
 from keystead.messaging.sending import trace
 from keystead.messaging.touches.callbacks import call_back
-from keystead.messaging.touches.keys import PENDING, REMAINING
+from keystead.messaging.touches.keys import BY_USER, PENDING, REMAINING
 from keystead.messaging.touches.models import PendingTouch, Touch
 from keystead.patterns import Writes
 
@@ -48,19 +49,22 @@ class Pending:
     def __init__(self, valkey: Valkey, *, trace_seconds: float) -> None:
         self._valkey, self._trace_seconds = valkey, trace_seconds
 
-    async def succeeded(self, uid: str, always: Writes, now: float) -> Ended:
-        """A destination was reached. ``always`` is written in any case, in the same step."""
+    async def succeeded(self, uid: str, always: Writes, now: float, user_sub: str = "") -> Ended:
+        """A destination was reached. ``always`` is written in any case, in the same step.
+
+        ``user_sub``: on whose way the touch is no more, if it ends.
+        """
         valkey = self._valkey.lane(always.layout.lane)
         names, packed = always.packed(valkey.layout)
-        more, ending = (await self._ending(valkey, uid, "success", now)).packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "success", now, user_sub=user_sub)).packed(valkey.layout)
         done = await SUCCESS(valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
         return Ended.NOW if done else Ended.BEFORE
 
-    async def failed(self, uid: str, message: str, always: Writes, now: float) -> Ended:
+    async def failed(self, uid: str, message: str, always: Writes, now: float, user_sub: str = "") -> Ended:
         """A channel message failed for good. ``always`` is written in any case, in the same step."""
         valkey = self._valkey.lane(always.layout.lane)
         names, packed = always.packed(valkey.layout)
-        more, ending = (await self._ending(valkey, uid, "failure", now)).packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "failure", now, user_sub=user_sub)).packed(valkey.layout)
         return Ended(await FAILED(
             valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
         ))
@@ -76,16 +80,29 @@ class Pending:
         )
         return Ended.BEFORE if found == 0 else Ended.NOW
 
-    async def _ending(self, valkey: Valkey, uid: str, which: str, now: float, why: str = "") -> Writes:
+    async def _ending(
+        self, valkey: Valkey, uid: str, which: str, now: float, why: str = "", *, user_sub: str = ""
+    ) -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""
         writes = Writes(valkey.layout)
-        record = await PENDING.record(uid).get(valkey)
+        record = await self._record(valkey, uid)
         if record is None:
             return writes
+        if user_sub:
+            BY_USER.at(user_sub).remove(writes, uid)
         text = record.success_callback if which == "success" else record.failure_callback
         facts = {"outcome": which, "callback": call_back(writes, uid, text, now), **({"why": why} if why else {})}
         trace(writes, uid, "ended", now, kept_seconds=self._trace_seconds, **facts)
         return writes
+
+    @staticmethod
+    async def _record(valkey: Valkey, uid: str) -> PendingTouch | None:
+        try:
+            return await PENDING.record(uid).get(valkey)
+        except ErrorReply as error:
+            if not str(error).startswith("WRONGTYPE"):
+                raise
+            return None  # the scripts remove what is left of such a touch
 
 
 def _three(uid: str) -> tuple[Reference, ...]:

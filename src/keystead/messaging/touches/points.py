@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.errors import Conflict, Corrupt, NotFound
+from keystead.errors import Conflict, Corrupt, Invalid, NotFound
 from keystead.ids import new_uid
 from keystead.messaging.touches.keys import POINTS_VERSION
 from keystead.messaging.touches.messages import Messages, etag_of, pack, unpack
@@ -130,6 +130,8 @@ class TouchPoints:
         check_strategy(strategy or point.selection_strategy)
         check_schema(new_schema)
         check_messages(new_messages, new_schema)
+        if messages is not None and messages_etag is None:
+            raise Invalid("new messages need messages_etag, that of the messages they replace: read these first")
         if messages is not None and messages_etag != point.messages_etag:
             raise Conflict("the messages were changed by somebody else meanwhile; read them again")
         values = {"event_slug": new_slug, "event_schema": dict(new_schema),

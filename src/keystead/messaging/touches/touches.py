@@ -50,12 +50,14 @@ class Touches:
         await self.queue(touch)
         return TouchUid(touch.uid)
 
-    async def queue(self, touch: Touch) -> bool:
-        """Queue a touch that was made before; False if its uid was seen within a day. ``LimitReached``."""
+    async def queue(self, touch: Touch, *, limited: bool = True) -> bool:
+        """Queue a touch that was made before; False if its uid was seen within a day. ``LimitReached``, unless it is
+        not to be ``limited``: it belongs to one that was accepted."""
         valkey = self._valkey.lane_for(touch.user_sub)
         writes = Writes(valkey.layout)
         self.send_writes(writes, touch)
-        done = await once(valkey, QUEUED.at(touch.uid), writes, limit=(TO_SEND.queue, self._most))
+        limit = (TO_SEND.queue, self._most) if limited else None
+        done = await once(valkey, QUEUED.at(touch.uid), writes, limit=limit)
         if done is Once.FULL:
             raise LimitReached(f"{self._most:,} touches wait already; try again later",
                                retry_after_seconds=FULL_SECONDS)

@@ -20,7 +20,7 @@ from keystead.web.dashboard.messages_channels import channels_card
 from keystead.web.dashboard.messages_failed import DeadGroup, dead_card, dead_groups, failures_card
 from keystead.web.dashboard.messages_funnel import FAMILIES, SHOWN_DAYS, funnel, funnel_html, has_counted
 from keystead.web.dashboard.messages_look import CHANNELS, NAMES, MessagesLook, is_busy, look_at
-from keystead.web.dashboard.shown import shown_rate
+from keystead.web.dashboard.shown import shown_count, shown_rate
 from keystead.web.dashboard.stats_frame import Look, keep_looking
 from keystead.web.dashboard.stepping_in import SteppingIn
 from keystead.web.message_rates import STEPS, MessageRateSampler
@@ -151,6 +151,8 @@ def standing(look: MessagesLook) -> tuple[str, str]:
         return f"{_listed(paused)} paused", "warn"
     if look.pending.overdue or any(one.overdue for one in look.channels):
         return "News is overdue", "warn"
+    if dead := sum(one.dead for one in look.channels):
+        return f"{shown_count(dead)} given up", "warn"
     return ("On their way", "") if is_busy(look) else ("Nothing waits", "idle")
 
 

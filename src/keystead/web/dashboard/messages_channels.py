@@ -6,7 +6,7 @@ from typing import Final
 from nicegui import ui
 
 from keystead.app import Running
-from keystead.web.dashboard.jobs_shown import ago, number
+from keystead.web.dashboard.jobs_shown import ago, number, plural
 from keystead.web.dashboard.live_table import Action, Column, LiveTable, Row
 from keystead.web.dashboard.messages_look import CHANNELS, NAMES, ChannelLook, MessagesLook
 from keystead.web.dashboard.shown import NOTHING, chip, shown_count, shown_duration, shown_rate
@@ -48,7 +48,7 @@ def channels_card(running: Running, shared: Shared[MessagesLook], step_in: Stepp
             return
         now = running.clock.now()
         waiting = sum(one.waiting for one in shared.value.channels) + shared.value.to_send.length
-        says.set_content(f"{shown_count(waiting)} wait" if waiting else "nothing waits")
+        says.set_content(plural(waiting, "waits", "wait") if waiting else "nothing waits")
         table.show([*(channel_row(one, rates, now) for one in shared.value.channels), touches_row(shared.value, now)])
 
     return look
@@ -105,10 +105,10 @@ def rates_cell(rates: MessageRates | None, channel: str) -> str:
 
 def touches_row(look: MessagesLook, now: float) -> Row:
     overdue = f'<div class="bad">{shown_count(look.pending.overdue)} overdue</div>' if look.pending.overdue else ""
-    rows = f", {shown_count(look.to_log.length)} rows wait to be written" if look.to_log.length else ""
+    rows = f"; {plural(look.to_log.length, 'row')} to be written" if look.to_log.length else ""
     oldest = look.to_send.oldest_at
     return Row("touches", (
-        '<span class="ms-name touches">Touches</span> <span class="quiet">become messages of the channels'
+        '<span class="ms-name touches">Touches</span> <span class="quiet">become messages'
         f"{rows}</span>", number(look.to_send.length), "",
         number(look.pending.length) + overdue, ago(oldest, now), "",
     ))

@@ -1,10 +1,10 @@
 """Daily reminders: who wants them when, when they arrived, what waits for its time, and how far the jobs are."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from nicegui import ui
 
@@ -16,7 +16,7 @@ from keystead.reminders.models import Progress
 from keystead.reminders.stats import ASSIGN_RUN, SEND_RUN
 from keystead.stats import Series
 from keystead.stats.charts_live import RunView
-from keystead.web.dashboard.jobs_shown import due, number
+from keystead.web.dashboard.jobs_shown import due, number, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.messages import messages_frame
 from keystead.web.dashboard.messages_person import time_said
@@ -29,14 +29,17 @@ from keystead.web.dashboard.stats_shown import broken_up
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import LiveSeries, Shared, StatsWatch
 
-WISHES_SECONDS: Final = 60.0
-HAPPENED_SECONDS: Final = 300.0
+T = TypeVar("T")
+
+WALK_SECONDS: Final = 5.0
+# Walks over a whole table; after a long one the rest is so many times as long.
+REST_FACTOR: Final = 60
 HAPPENED_DAYS: Final = 7
 SHOWN_DAYS: Final = 7
 SHOWN_ZONES: Final = 60
 MOST_DATES: Final = 4
 CHANNELS: Final = ("email", "sms", "push")
-TILES: Final = ("Email", "Text", "Push", "Queued", "Next one", "Sent lately")
+TILES: Final = ("Email", "Text", "Push", "Queued", "Next one", "Sent")
 RUNS: Final = {key.pattern.removeprefix("stats:"): key for key in (ASSIGN_RUN, SEND_RUN)}
 ZONE_COLUMNS: Final = (
     Column("Day and zone"), Column("Reminders", "num mid"), Column("Chosen up to", "num"), Column("State", "num"),
@@ -95,25 +98,38 @@ async def _zones(running: Running) -> tuple[ZoneProgress, ...]:
     return tuple(found)
 
 
+class Seldom(Generic[T]):
+    """Reads something costly, and after that rests in proportion to how long it took."""
+
+    def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
+        self._read, self._next_at = read, 0.0
+
+    async def __call__(self, before: T | None) -> T:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        if before is not None and began < self._next_at:
+            return before
+        found = await self._read()
+        self._next_at = loop.time() + REST_FACTOR * (loop.time() - began)
+        return found
+
+
 async def show_reminders(running: Running, sampler: Sampler, watch: StatsWatch) -> None:
     """Build the page for one viewer; it then moves by itself, from what is read once for all viewers."""
 
     async def read_live(_: RemindersLook | None) -> RemindersLook:
         return await look_at(running)
 
-    async def read_wishes(_: Wishes | None) -> Wishes:
-        return await wished(running.database)
-
-    async def read_happened(_: Grid | None) -> Grid:
-        return await happened(running.database, running.clock.now() - HAPPENED_DAYS * 86_400)
+    read_wishes = Seldom(lambda: wished(running.database))
+    read_happened = Seldom(lambda: happened(running.database, running.clock.now() - HAPPENED_DAYS * 86_400))
 
     def bounds() -> tuple[int, int]:
         end = int((running.clock.now() + 14 * 3600) // 86_400) + 1
         return end - SHOWN_DAYS, end
 
     live = watch.share("reminders now", read_live)
-    wishes = watch.share("reminders wished", read_wishes, WISHES_SECONDS)
-    past = watch.share("reminders happened", read_happened, HAPPENED_SECONDS)
+    wishes = watch.share("reminders wished", read_wishes, WALK_SECONDS)
+    past = watch.share("reminders happened", read_happened, WALK_SECONDS)
     sent = watch.share("reminders sent", LiveSeries(running.charts, "daily_reminders", bounds))
     await asyncio.gather(live.first(), wishes.first(), past.first(), sent.first())
     with messages_frame(running, sampler, "/reminders"):
@@ -146,8 +162,9 @@ def summary(wishes: Wishes | None) -> str:
     if not total:
         return "One a day for whoever wants it, at a moment of their own choosing."
     peak = busiest(wishes.grid)
-    when = "" if peak is None else f"; most of them between {peak[1]}:00 and {peak[1] + 1}:00"
-    return f"{shown_count(total)} reminders in {len(wishes.zones)} time zones{when}, by the clock of their readers."
+    when = "" if peak is None else f"; the busiest hour is {peak[1]}:00 to {peak[1] + 1}:00"
+    zones = plural(len(wishes.zones), "time zone")
+    return f"{plural(total, 'reminder')} in {zones}{when}, by the clock of their readers."
 
 
 def tile_texts(
@@ -162,7 +179,7 @@ def tile_texts(
     next_at = live.next_at if live else None
     made.append((NOTHING, "none has its time") if next_at is None else (due(next_at, now), "is handed over"))
     days = sent.counts["sent"] if sent else [0]
-    made.append((shown_count(sum(days)), f"in {SHOWN_DAYS} days, {shown_count(sum(days[-2:]))} of them lately"))
+    made.append((shown_count(sum(days)), f"handed over in {SHOWN_DAYS} days"))
     return made
 
 

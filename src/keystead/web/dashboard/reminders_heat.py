@@ -5,18 +5,18 @@ from typing import Final
 from keystead.reminders.effective import DAYS
 from keystead.reminders.heat import HOURS, Grid
 from keystead.web.dashboard.shown import shown_count
-from keystead.web.dashboard.stats_heatmap import SHADES
 
 # From Monday, as most people read a week; the grid begins with Sunday.
 ORDER: Final = (1, 2, 3, 4, 5, 6, 0)
-_LIGHT_FROM: Final = 3
+# How many the style sheet has, for a light ground and a dark one: s0 to s5.
+SHADES: Final = 6
 
 
 def shade(number: float, most: float) -> int | None:
     """Which of the shades; None for nothing."""
     if number <= 0 or most <= 0:
         return None
-    return min(len(SHADES) - 1, int(number / most * len(SHADES)))
+    return min(SHADES - 1, int(number / most * SHADES))
 
 
 def short(number: float) -> str:
@@ -45,14 +45,13 @@ def _cell(grid: Grid, day: int, hour: int, most: float, what: str) -> str:
     chosen = shade(number, most)
     if chosen is None:
         return "<td></td>"
-    words = "dark" if chosen >= _LIGHT_FROM else "light"
     title = f"{DAYS[day]} from {hour:02}:00: about {shown_count(max(1, round(number)))} {what}"
-    return f'<td class="{words}" style="background:{SHADES[chosen]}" title="{title}">{short(number)}</td>'
+    return f'<td class="s{chosen}" title="{title}">{short(number)}</td>'
 
 
 def _scale(most: float) -> str:
-    return (f'<div class="ms-scale">fewer <i style="background:linear-gradient(90deg,{",".join(SHADES)})"></i> '
-            f"{short(most)} in an hour</div>")
+    steps = "".join(f'<i class="s{step}"></i>' for step in range(SHADES))
+    return f'<div class="ms-scale">fewer <span>{steps}</span> {short(most)} in an hour</div>'
 
 
 def busiest(grid: Grid) -> tuple[int, int] | None:
