@@ -1,6 +1,8 @@
 """What is counted in several lanes of a cluster: SQL and every reader have the sum, whoever dies where."""
 
+import asyncio
 import contextlib
+import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -133,3 +135,45 @@ async def test_whoever_dies_while_rotating_loses_and_doubles_nothing(two_lanes: 
                     assert (await charts.series("texts", DAY, DAY + 3)).counts["found"] == [1, 32, 0]
     assert at_call > 10
 
+
+
+async def test_readers_see_every_count_once_while_several_rotate_and_counting_goes_on(
+    two_lanes: Valkey, tmp_path: Path
+) -> None:
+    clock, rng, first, days = MovableClock(now=at(DAY + 2)), random.Random(5), DAY - 3, 6
+    begun, done = [0] * days, [0] * days
+    async with (Database.open(f"sqlite:///{tmp_path}/a.db") as database,
+                Charts.open(two_lanes, database, CATALOGUE, clock) as charts):
+        await FamilyTables(CATALOGUE).ensure(database)
+
+        async def count() -> None:
+            for _ in range(250):
+                place, amount = rng.randrange(days), rng.randrange(1, 9)
+                begun[place] += amount
+                await TEXTS.incr(two_lanes.lane(rng.randrange(2)), "found", amount=amount, unix_date=first + place)
+                done[place] += amount
+
+        async def rotate() -> None:
+            while not counted.done():
+                await Rotation(two_lanes, database, CATALOGUE, clock).run(["texts"])
+                await asyncio.sleep(rng.random() / 50)
+
+        async def read() -> int:
+            reads = 0
+            while not counted.done():
+                least = list(done)
+                found = (await charts.series("texts", first, first + days)).counts["found"]
+                assert all(low <= seen <= high for low, seen, high in zip(least, found, begun, strict=True)), (
+                    least, found, begun)
+                reads += 1
+            return reads
+
+        async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
+            counted = tasks.create_task(count())
+            reading = tasks.create_task(read())
+            for _ in range(2):
+                tasks.create_task(rotate())
+        assert reading.result() > 3
+        await Rotation(two_lanes, database, CATALOGUE, clock).run(["texts"])
+        assert (await charts.series("texts", first, first + days)).counts["found"] == done
+        assert sum((await _row_counts(database)).values()) == sum(done[: days - 1])
