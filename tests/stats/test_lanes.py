@@ -177,3 +177,24 @@ async def test_readers_see_every_count_once_while_several_rotate_and_counting_go
         await Rotation(two_lanes, database, CATALOGUE, clock).run(["texts"])
         assert (await charts.series("texts", first, first + days)).counts["found"] == done
         assert sum((await _row_counts(database)).values()) == sum(done[: days - 1])
+
+
+async def test_a_day_that_is_rotated_between_asking_the_server_and_sql_is_read_once(
+    two_lanes: Valkey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = MovableClock(now=at(DAY + 2))
+    async with (Database.open(f"sqlite:///{tmp_path}/a.db") as database,
+                Charts.open(two_lanes, database, CATALOGUE, clock) as charts):
+        rotation, sources = Rotation(two_lanes, database, CATALOGUE, clock), charts._sources
+        await TEXTS.incr(two_lanes.lane(0), "found", amount=1, unix_date=DAY)
+        await rotation.run(["texts"])
+        await TEXTS.incr(two_lanes.lane(1), "found", amount=10, unix_date=DAY)  # SQL has only the first lane of the day
+        ask, rotated = sources.stored, []
+
+        async def rotate_first(*args: Any) -> Any:
+            rotated.append((await rotation.run(["texts"])).days)
+            return await ask(*args)
+
+        monkeypatch.setattr(sources, "stored", rotate_first)
+        assert (await charts.series("texts", DAY, DAY + 3)).counts["found"] == [11, 0, 0]
+        assert rotated == [2], "the day of the second lane, and the empty one after it"
