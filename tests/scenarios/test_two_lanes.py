@@ -69,14 +69,13 @@ async def _walk(running: Running) -> None:
     assert by_lane == [3, 3]
     assert sum((await running.charts.recent(TOUCHES.name, 2)).counts["queued"]) == 6
     assert sum((await running.charts.recent("sms_send", 2)).counts["queued"]) == 3
-    for sub in people.values():
-        history = await board.history.of(sub)
-        assert len(history) == len(CHANNELS)
     for number in people:
         for uid in uids[number]:
             steps = [event.what for event in await board.tracer.trace(uid)]
             assert "queued" in steps and "ended" in steps, steps
     await until(lambda: _nothing_waits(board))
+    for sub in people.values():
+        await until(lambda sub=sub: _has_history(board, sub))
 
     lanes, strays = Counter(), []
     for node in await valkey.nodes():
@@ -104,6 +103,10 @@ async def _two_people(running: Running) -> dict[int, str]:
 async def _jobs(running: Running):
     for record in await job_list("").range(running.valkey):
         yield record
+
+
+async def _has_history(board, sub: str) -> bool:
+    return [touch.status for touch in await board.history.of(sub)] == ["arrived"] * len(CHANNELS)
 
 
 async def _nothing_waits(board) -> bool:

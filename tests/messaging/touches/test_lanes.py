@@ -48,6 +48,9 @@ async def test_many_are_queued_in_their_lanes_each_with_its_answer(laned: Room):
 
 async def test_a_touch_ends_in_the_lane_it_began_in(laned: Room):
     uids = {sub: await laned.send(sub) for sub in (ADA, BOB)}
+    for sub in (ADA, BOB):
+        [past] = await History(laned.valkey, laned.database).of(sub)
+        assert past.uid == uids[sub]
     await laned.book.jobs[SEND_JOB]()
     assert await lengths(laned, SENDING.waiting()) == [1, 1]
     for number, sub in enumerate((ADA, BOB)):
@@ -61,8 +64,6 @@ async def test_a_touch_ends_in_the_lane_it_began_in(laned: Room):
         assert await PENDING.get(lane, uids[sub]) is None
         trace = [event.what for event in await Tracer(laned.valkey, laned.database, laned.outlets).trace(uids[sub])]
         assert "ended" in trace
-        [past] = await History(laned.valkey, laned.database).of(sub)
-        assert past.uid == uids[sub]
     for lane in laned.valkey.lanes:
         assert await JOBS_OUTBOX.drain(lane, now=laned.clock.now()) == 1
     assert await laned.callbacks() == ["shop.reached", "shop.reached"]
