@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.jobs import Crew, RecurringList
-from keystead.messaging.sandbox import Account, Faults, Sandbox, serving
-from keystead.messaging.sandbox.serving import listening, url_of
+from keystead.messaging.sandbox import Account, Faults, Sandbox
+from keystead.messaging.sandbox.serving import listening, serving, url_of
 from keystead.messaging.sending import callbacks_relay
 from keystead.messaging.sms import Inbound, Sms, TwilioGateway
 from keystead.messaging.sms.jobs import RECONCILE_JOB, RECOVER_JOB, SEND_JOB, STALE_JOB, crew, recurring
