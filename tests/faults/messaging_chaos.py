@@ -287,7 +287,7 @@ class Chaos:
             await self._judge_messages(valkey, providers)
             await self._judge_counts(valkey)
             report.left = sorted(await self._waiting(valkey))[:10]
-            async for raw in valkey.scan_iter("*:dead", count=1000):
+            async for raw in _keys(valkey, "*:dead"):
                 report.dead[raw.decode()] = await valkey.llen(raw)
         finally:
             await valkey.aclose()
@@ -333,9 +333,9 @@ class Chaos:
                 self.report.undeclared.append(raw.decode(errors="replace"))
 
 
-async def _keys(valkey: Valkey) -> AsyncIterator[bytes]:
+async def _keys(valkey: Valkey, like: str | None = None) -> AsyncIterator[bytes]:
     for node in await valkey.nodes():
-        async for raw in node.scan_iter(count=1000):
+        async for raw in node.scan_iter(like, count=1000):
             yield raw
 
 
