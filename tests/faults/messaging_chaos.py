@@ -309,7 +309,7 @@ class Chaos:
                 touch = [step for lane in valkey.lanes for step in await traced(lane, f"tch_chaos_{name[1:]}")]
                 uids = [uid for entry in touch for uid in str(entry.facts.get("messages", "")).split(",") if uid]
                 steps = [entry for uid in uids for lane in valkey.lanes for entry in await traced(lane, uid)]
-                taken = sum(entry.what == "taken up" for entry in steps)
+                taken = sum(entry.what == "taken up" or "maybe_sent_before" in entry.facts for entry in steps)
                 if taken < count:
                     self.report.unexplained.append(f"{name} arrived {count} times, and was taken up {taken} times")
 
