@@ -140,9 +140,11 @@ def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     # Rooms open when they are used, which would be too late here.
     code += (
         "from importlib import import_module\nfrom pkgutil import walk_packages\n"
-        "for room in map(import_module, ('keystead.members', 'keystead.stats', 'keystead.store')):\n"
+        "import keystead.switchboard\n"
+        "for room in map(import_module, ('keystead.members', 'keystead.messaging', 'keystead.reminders',\n"
+        "                                'keystead.stats', 'keystead.store')):\n"
         "    for part in walk_packages(room.__path__, room.__name__ + '.'):\n"
-        "        'migrations' in part.name or import_module(part.name)\n"
+        "        'migrations' in part.name or part.name.endswith('__main__') or import_module(part.name)\n"
     )
     code += f"{drop}main({arguments!r})"
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, env=environment(HOME="/"), capture_output=True,

@@ -120,3 +120,13 @@ def test_importing_the_package_starts_nothing():
             bad += [f"{module.name}:{call.lineno}" for call in ast.walk(node)
                     if isinstance(call, ast.Call) and ast.unparse(call.func) in calls]
     assert not bad
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.path.name == "__init__.py"
+                                    and "opened_when_used" in m.path.read_text()], ids=lambda m: m.name)
+def test_a_front_that_opens_when_used_offers_nothing_named_like_a_module(module):
+    """Whoever imported that module first would get it instead of what is offered."""
+    offered = next(ast.literal_eval(node.value) for node in module.tree.body
+                   if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+    inside = {path.stem for path in module.path.parent.iterdir()}
+    assert not inside & set(offered)

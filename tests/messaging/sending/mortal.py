@@ -16,7 +16,7 @@ class MortalClient(Mortal):
     def pipeline(self, transaction: bool = True) -> Any:
         pipeline: Any = self._valkey.pipeline(transaction=transaction)
         execute = pipeline.execute
-        pipeline.execute = lambda *given, **named: self._mortally(lambda: execute(*given, **named))
+        pipeline.execute = lambda *given, **more: self._mortally(lambda: execute(*given, **more))
         return pipeline
 
     def __getattr__(self, name: str) -> Any:

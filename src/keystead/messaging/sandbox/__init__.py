@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from keystead.messaging.sandbox.models import CHANNELS, Channel, Faults, Message
     from keystead.messaging.sandbox.outbox import Outbox, Recipient
     from keystead.messaging.sandbox.sandbox import Sandbox
-    from keystead.messaging.sandbox.serving import serving
     from keystead.messaging.sandbox.sns import CERTIFICATE_PATH, TOPIC_ARN
     from keystead.messaging.sandbox.twilio import Account
 else:
@@ -30,6 +29,5 @@ __all__ = [
     "Recipient",
     "Sandbox",
     "TOPIC_ARN",
-    "serving",
     "text_us",
 ]
