@@ -19,6 +19,7 @@ import pytest_asyncio
 
 from keystead.engine import Valkey, connect
 from keystead.store import Database
+from keystead.testing.cluster import LocalCluster
 
 from .databases import PostgreSQL, migrated
 
@@ -54,6 +55,18 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[Valkey]:
         single.call("FLUSHALL")
         url = single.url
     client = await connect(url)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+@pytest_asyncio.fixture
+async def two_lanes(valkey_cluster: LocalCluster) -> AsyncIterator[Valkey]:
+    """The empty cluster, with two lanes."""
+    valkey_cluster.heal()
+    valkey_cluster.flush()
+    client = await connect(valkey_cluster.url, lanes=2)
     try:
         yield client
     finally:

@@ -144,6 +144,7 @@ class App:
         from keystead.jobs import ROOMS_QUEUE, JobBook, RecurringList
         from keystead.members import Activity, Attribution, Users
         from keystead.members import jobs as members_jobs
+        from keystead.messaging.sending import agree_on_lanes
         from keystead.stats import Charts, FamilyTables, Rotation
         from keystead.stats import jobs as stats_jobs
         from keystead.store import Database, Files, SqlOutbox, Sweep, Uploads, open_files
@@ -161,9 +162,10 @@ class App:
                     EmbeddedServer.start(self.data_directory, settings.embedded)
                 )
                 url = server.url
-            valkey = await connect(url, settings=settings.valkey)
+            valkey = await connect(url, settings=settings.valkey, lanes=settings.messaging.lanes)
             stack.push_async_callback(valkey.aclose)
             await sync_clock(valkey, clock)
+            await agree_on_lanes(valkey)
             tickets = self.tickets(clock)
             database = await stack.enter_async_context(Database.open(self.database_url))
             await database.migrate()

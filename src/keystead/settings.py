@@ -103,7 +103,9 @@ class MessagingSettings:
     )
     site_name: str = _setting("Keystead", "name that pages behind links in messages are shown under")
     workers: int = _setting(1, "couriers of each channel in this process")
-    lanes: int = _setting(1, "slots of a cluster that people are spread over; one server needs only 1")
+    lanes: int = _setting(
+        1, "slots of a cluster that people are spread over, the same for all processes; one server has only 1"
+    )
     on_ambiguous: str = _setting(
         "verify", "a message that may have been sent when its courier died: ask the provider where that can be done, "
         "send it again, or drop it", choices=("verify", "resend", "drop"),

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from keystead.clock import Clock
 from keystead.edge import Tickets
@@ -59,7 +59,7 @@ from keystead.messaging.touches import (
 from keystead.messaging.touches import jobs as touches_jobs
 from keystead.reminders import CountsCheck, ReminderSettings, Rows
 from keystead.reminders import jobs as reminders_jobs
-from keystead.settings import Settings, SmsSettings
+from keystead.settings import EmailSettings, PushSettings, Settings, SmsSettings
 from keystead.store import Database, SqlOutbox
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
 API_PREFIX: Final = "/api/1"
 SANDBOX: Final = "sandbox"
+ChannelSettings = TypeVar("ChannelSettings", SmsSettings, EmailSettings, PushSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +102,14 @@ class Switchboard:
         self.timezones = Timezones(valkey, database, ground.outbox, clock)
 
         self.push = Push(valkey, clock, trace_seconds=kept)
-        self.sms = Sms(valkey, clock, trace_seconds=kept)
+        self.sms_rooms = [Sms(lane, clock, trace_seconds=kept) for lane in valkey.lanes]
+        self.sms = self.sms_rooms[0]
         self.email = Email(valkey, clock, trace_seconds=kept)
         self.suppressed_numbers = SuppressedNumbers(self.suppression, clock)
         self.suppressed_email = SuppressedEmail(self.suppression, clock)
         self.inbound = Inbound(self.suppression, sender_name=settings.email.sender_name,
                                suppressed=self.suppressed_numbers)
-        self.news = News(valkey, clock)
+        self.news_rooms = [News(lane, clock) for lane in valkey.lanes]
         self.templates = Templates(settings.email.templates)
         self.template_tokens = TemplateTokens(ground.secret, clock)
         self.unsubscribing = Unsubscribing(
@@ -176,15 +178,24 @@ class Switchboard:
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)))
         await self.points.ensure_built_in()
 
-        push_workers = push_jobs.PushWorkers(valkey, clock, push, self.tokens, settings.push, settings.messaging)
-        sms_workers = sms_jobs.SmsWorkers(
-            valkey, clock, sms, self.suppression, self.suppressed_numbers, settings.sms, settings.messaging,
-            lambda: ground.public_url,
-        )
-        email_workers = email_jobs.EmailWorkers(
-            valkey, clock, email, self.templates, self.suppressed_email, self.unsubscribing, self.email_failures,
-            settings.email, settings.messaging, await self._email_rate(email),
-        )
+        lanes = valkey.lanes
+        push_workers = [
+            push_jobs.PushWorkers(lane, clock, push, self.tokens, _share(settings.push, len(lanes)), settings.messaging)
+            for lane in lanes
+        ]
+        sms_workers = [
+            sms_jobs.SmsWorkers(
+                lane, clock, sms, self.suppression, self.suppressed_numbers, _share(settings.sms, len(lanes)),
+                settings.messaging, lambda: ground.public_url, number,
+            ) for number, lane in enumerate(lanes)
+        ]
+        email_rate = await self._email_rate(email) / len(lanes)
+        email_workers = [
+            email_jobs.EmailWorkers(
+                lane, clock, email, self.templates, self.suppressed_email, self.unsubscribing, self.email_failures,
+                _share(settings.email, len(lanes)), settings.messaging, email_rate, number,
+            ) for number, lane in enumerate(lanes)
+        ]
         planner = Planner(
             valkey, database, clock, self.points, self.contacts, self.outlets, settings.messaging
         )
@@ -196,9 +207,9 @@ class Switchboard:
         )
 
         members_jobs.register_tokens(book, self.tokens)
-        push_jobs.register(book, push_workers)
-        sms_jobs.register(book, sms_workers)
-        email_jobs.register(book, email_workers)
+        push_jobs.register(book, *push_workers)
+        sms_jobs.register(book, *sms_workers)
+        email_jobs.register(book, *email_workers)
         touches_jobs.register(
             book, valkey, clock, planner, self.outlets, handlers, self.pending, log, erasure
         )
@@ -207,10 +218,11 @@ class Switchboard:
         reminders_jobs.register_rows(
             book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock, moved=reminders.again().moved
         )
-        always: list[Work] = [callbacks_relay(valkey, clock), *([sandbox] if sandbox is not None else [])]
+        always: list[Work] = [callbacks_relay(lane, clock) for lane in lanes]
+        always += [sandbox] if sandbox is not None else []
         crew: list[Work] = [
-            *push_jobs.crew(push_workers), *sms_jobs.crew(sms_workers),
-            *email_jobs.crew(email_workers),
+            *push_jobs.crew(*push_workers), *sms_jobs.crew(*sms_workers),
+            *email_jobs.crew(*email_workers),
             *touches_jobs.crew(valkey, clock, planner, self.outlets, self.pending, log,
                                workers=settings.messaging.workers),
             *links_jobs.crew(valkey, database, clock, settings=settings.links), *reminders_jobs.crew(reminders),
@@ -261,6 +273,14 @@ class Crewed:
     verifier: Verifier
     crew: tuple[Work, ...]
     recurring: tuple[Recurring, ...]
+
+
+def _share(settings: ChannelSettings, lanes: int) -> ChannelSettings:
+    """What one lane may ask of the provider: together they ask what the settings allow."""
+    if lanes == 1:
+        return settings
+    return replace(settings, rate_per_second=settings.rate_per_second / lanes,
+                   concurrent_requests=max(1, settings.concurrent_requests // lanes))
 
 
 def _check(settings: Settings) -> None:

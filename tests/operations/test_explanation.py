@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from keystead.keys import Layout, key_slot
+from keystead.keys import Keyspace, Layout, Registry, StringKey, key_slot
 from keystead.operations import explain, explain_without_server, looks_like_pattern
 
 from . import shop
@@ -93,6 +93,16 @@ async def test_documented_name_is_understood_on_a_tagged_layout(cluster):
     assert replace(by_name, ttl_seconds=None) == replace(by_raw_key, ttl_seconds=None)
     assert by_name.key == "{shop}cart:ann"
     assert by_name.value == {"customer": "ann", "total_cents": 990}
+
+
+@pytest.mark.cluster
+async def test_a_documented_name_is_found_in_whichever_lane_it_is(two_lanes):
+    room = Keyspace("room", tag="room", laned=True)
+    word = StringKey(room, "word:{name}", str, purpose="a test")
+    await word.at("a").set(two_lanes.lane(1), "hello")
+    told = await explain(two_lanes, Registry([room], two_lanes.layout), b"word:a")
+    assert (told.key, told.exists, told.value) == ("{room:1}word:a", True, "hello")
+    assert (await explain(two_lanes, Registry([room], two_lanes.layout), b"word:b")).key == "{room:0}word:b"
 
 
 async def test_explaining_writes_nothing_and_does_not_renew(valkey):

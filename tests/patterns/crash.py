@@ -30,6 +30,19 @@ class Mortal:
     def layout(self) -> Layout:
         return self._valkey.layout
 
+    @property
+    def lanes(self) -> tuple["Mortal", ...]:
+        return (self,)
+
+    def lane(self, number: int) -> "Mortal":
+        return self
+
+    def lane_for(self, text: str) -> "Mortal":
+        return self
+
+    def lanes_of(self, declared: Any) -> tuple["Mortal", ...]:
+        return (self,)
+
     def run(self, command: Any, decode: Callable[[Any], Any], *, repeat: bool = False) -> Awaitable[Any]:
         return self._mortally(lambda: self._valkey.run(command, decode, repeat=repeat))
 

@@ -11,7 +11,7 @@ from keystead.engine import Valkey
 from keystead.errors import DeclarationError, NotFound
 from keystead.jobs import RunFacts
 from keystead.keys import Keyspace, RecordKey
-from keystead.patterns import DailyFamily, DaySet, LateCount, MonthlyCounter
+from keystead.patterns import Counter, DailyFamily, DaySet, LateCount, MonthlyCounter
 from keystead.settings import Settings
 from keystead.stats import Catalogue, Charts, FamilyTables, Rotation
 from keystead.store import Database
@@ -93,3 +93,11 @@ def test_days_that_nobody_would_ever_take_away_are_refused_by_name() -> None:
         Catalogue.of(forever)
     with pytest.raises(DeclarationError, match="crowd: say table="):
         Catalogue.of(DaySet(Keyspace("other"), "stats:crowd", zone="UTC", purpose="x"))
+
+
+def test_only_families_are_counted_by_lane() -> None:
+    room = Keyspace("laned", tag="laned", laned=True)
+    with pytest.raises(DeclarationError, match="only daily families are counted by lane"):
+        Catalogue([MonthlyCounter(room, "stats:people", zone="UTC", purpose="a test")])
+    with pytest.raises(DeclarationError, match="only daily families are counted by lane"):
+        Catalogue([Counter(room, "stats:all", purpose="a test")])

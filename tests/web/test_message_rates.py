@@ -1,5 +1,7 @@
 """Messages per second, by channel."""
 
+import pytest
+
 from keystead.clock import SystemClock
 from keystead.messaging.sms.stats import SENDS
 from keystead.web.message_rates import MessageRateSampler, rates_between
@@ -21,6 +23,19 @@ async def test_what_is_counted_between_two_looks_becomes_rates(valkey):
     await sampler.sample()
     assert sampler.newest is None, "an emptied server sends nothing back"
     assert len(sampler.samples) == 3
+
+
+@pytest.mark.cluster
+async def test_what_all_lanes_count_is_one_rate(two_lanes):
+    sampler, now = MessageRateSampler(two_lanes, SystemClock()), SystemClock().now()
+    await sampler.sample()
+    for lane, amount in zip(two_lanes.lanes, (10, 30), strict=True):
+        tally = SENDS.tally(now).incr("queued", None, amount, at=now)
+        await tally.incr("succeeded_pending", "queued", 10, at=now).store(lane)
+    await sampler.sample()
+    assert sampler.newest is not None
+    queued, sent, _ = sampler.newest.by_channel["sms"]
+    assert abs(sent / queued - 0.5) < 1e-6
 
 
 def test_rates_are_told_by_channel_and_never_below_zero():

@@ -83,11 +83,12 @@ def dead(
     """Show what was given up, grouped by queue and reason; with --replay, let it be tried again."""
 
     async def ask(board: "Switchboard") -> dict[str, "list[DeadLetter]"]:
-        valkey, found = board.ground.valkey, {}
+        found = {}
         for name, work in _works(board).items():
-            if replay and (again := await work.replay(valkey, replay)):
+            lanes = board.ground.valkey.lanes_of(work.queue_key)
+            if replay and (again := sum([await work.replay(lane, replay) for lane in lanes])):
                 note(f"{again} of {name} are tried again")
-            found[name] = await work.dead_letters(valkey, -MOST_LETTERS, -1)
+            found[name] = [letter for lane in lanes for letter in await work.dead_letters(lane, -MOST_LETTERS, -1)]
         return found
 
     found = _with_board(context, url, ask)

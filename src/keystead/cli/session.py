@@ -34,7 +34,7 @@ async def connected(settings: "Settings") -> AsyncIterator["Valkey"]:
     """A connection for the time of one command."""
     from keystead.engine import connect
 
-    valkey = await connect(settings.valkey.url, settings=settings.valkey)
+    valkey = await connect(settings.valkey.url, settings=settings.valkey, lanes=settings.messaging.lanes)
     try:
         yield valkey
     finally:

@@ -26,7 +26,7 @@ from keystead.engine.dedicated import Dedicated
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.failures import AnswerLost, NotSent, ServerAway
 from keystead.engine.hub import Hub
-from keystead.engine.lanes import LaneHub, lane_of
+from keystead.engine.lanes import Laned, LaneHub
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.scripts import Script
 from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Wire
@@ -44,7 +44,7 @@ RECOVERABLE = (NotSent, AnswerLost, *NOT_YET, redis.exceptions.ReadOnlyError)
 MOST_REPEATS = 3  # a command that breaks the connection each time would break it for everyone else as well
 
 
-class Valkey(redis.asyncio.Redis):
+class Valkey(Laned, redis.asyncio.Redis):  # type: ignore[misc]  # two of redis-py's own bases disagree
     """A server, as all tasks of a process share it.
 
     Every redis-py idiom works: commands, pipelines, WATCH, ``pubsub()``, ``lock()``. Replies are bytes. Commands of
@@ -64,7 +64,6 @@ class Valkey(redis.asyncio.Redis):
         super().__init__(connection_pool=pool)
         self.settings = settings or ValkeySettings()
         self._layout = layout
-        self._whole: Valkey | None = None  # of a lane: the client it belongs to
         self._follows_primary = follows_primary
         self._wires = [Wire(find, self.settings) for _ in range(max(1, self.settings.wires))]
         self._wire = self._wires[0]
@@ -98,13 +97,6 @@ class Valkey(redis.asyncio.Redis):
     @property
     def layout(self) -> Layout:
         return self._layout
-
-    def lane(self, number: int) -> "Valkey":
-        """The same connection, for which the keys of laned keyspaces are those of this lane.
-
-        It shares everything with this client, which alone is closed. On the plain layout all lanes are one.
-        """
-        return lane_of(self if self._whole is None else self._whole, number)
 
     @property
     def facts(self) -> dict[str, str]:

@@ -16,11 +16,13 @@ async def connect(
     *,
     settings: ValkeySettings | None = None,
     layout: Layout | None = None,
+    lanes: int = 1,
 ) -> Valkey:
     """A client for the server at ``url``, connected and logged in.
 
-    ``layout`` defaults to plain names on one server and tagged names on a cluster. Raises at once what is wrong:
-    ``Invalid`` for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in.
+    ``layout`` defaults to plain names on one server and tagged names on a cluster, where the keys of laned keyspaces
+    are there in so many ``lanes``; all who use a cluster must say the same. Raises at once what is wrong: ``Invalid``
+    for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in.
     """
     address = parse(url) if isinstance(url, str) else url
     settings = settings or ValkeySettings()
@@ -34,7 +36,7 @@ async def connect(
         cluster = ClusterValkey(
             [_endpoint(address, host, port) for host, port in address.hosts],
             settings=settings,
-            layout=layout or Layout.TAGGED,
+            layout=layout or Layout.tagged(lanes),
         )
         return await _opened(cluster, address)
     if address.kind is Kind.SENTINEL:

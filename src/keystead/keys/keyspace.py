@@ -15,7 +15,7 @@ from keystead.errors import DeclarationError
 from keystead.keys.codecs import Codec
 from keystead.keys.executor import Command, Reply
 from keystead.keys.layout import Layout
-from keystead.keys.tags import Tag, tag_of
+from keystead.keys.tags import LanedTag, Tag, tag_of
 from keystead.keys.template import Template
 from keystead.keys.ttl import NO_TTL, Ttl, Until
 from keystead.keys.variables import Kind, Value
@@ -158,6 +158,11 @@ class Declaration:
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.pattern} of {self.room}>"
+
+    @property
+    def laned(self) -> bool:
+        """Whether its keys are there once for each lane of a cluster."""
+        return isinstance(self.tag, LanedTag)
 
     @property
     def payload(self) -> str:

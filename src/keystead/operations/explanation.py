@@ -53,13 +53,22 @@ async def explain(valkey: Valkey, registry: Registry, raw_key: bytes) -> Explana
     """Look at one key. A key that is not there is explained from the registry alone: what it would be.
 
     Reads a bounded part of the value, whatever its size, and never writes. A documented name is understood on a
-    tagged layout too, and a declared channel is explained as one.
+    tagged layout too, in the first lane that has the key, and a declared channel is explained as one.
     """
-    raw_key, match = _find(registry, raw_key)
+    asked = raw_key
+    raw_key, match = _find(registry, asked)
     known = _from_registry(raw_key, match)
     if known.kind == "channel":
         return known
     server_type, ttl_ms, memory_bytes = await _look(valkey, raw_key)
+    if server_type == "none" and match is not None and match.declaration.laned and asked != raw_key:
+        for lane in range(1, registry.layout.lanes):
+            name = match.reference.name(registry.layout.in_lane(lane))
+            found = await _look(valkey, name)
+            if found[0] != "none":
+                raw_key, match, (server_type, ttl_ms, memory_bytes) = name, registry.resolve(name), found
+                known = _from_registry(raw_key, match)
+                break
     if server_type == "none":
         return known
     declaration = match.declaration if match is not None else None

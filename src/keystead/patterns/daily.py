@@ -330,7 +330,7 @@ class DailyFamily:
         """The physical names of a day's counts, and of its breakdowns by event."""
         known = self._names.get((day, layout))
         if known is None:
-            if len(self._names) >= _DAYS_REMEMBERED:
+            if len(self._names) >= _DAYS_REMEMBERED * layout.lanes:
                 self._names.clear()
             extra = {event: self.extra_keys[0].at(day, event).name(layout) for event in self.breakdowns}
             known = self._names[day, layout] = self.day_keys[0].at(day).name(layout), extra

@@ -53,7 +53,7 @@ RELEASE = Script("keystead.patterns", "scripts/lock/release.lua")
 
 QUEUE_KEPT_SECONDS = 60
 HANDOVER_SECONDS = 3.0
-_PLAIN, _TAGGED = Layout.PLAIN, Layout.TAGGED  # looked up once: taking a lock is hot
+_PLAIN = Layout.PLAIN  # looked up once: taking a lock is hot
 MOST_KNOWN = 1000  # names of locks kept ready, since the same ones are taken again and again
 
 
@@ -218,7 +218,7 @@ class LeasedLockAt:
     def _name(self, layout: Layout) -> bytes:
         if layout is _PLAIN:
             return self._plain_name
-        return self._tagged_name if layout is _TAGGED else self.reference.name(layout)
+        return self._tagged_name if layout.lane == 0 else self.reference.name(layout)
 
     @property
     def _handover_ms(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from keystead.errors import DeclarationError, NotFound
 from keystead.jobs import LastRunFacts, RunFacts
-from keystead.keys import RecordKey
+from keystead.keys import Declaration, RecordKey
 from keystead.patterns import (
     Cohorts,
     Counter,
@@ -37,10 +37,12 @@ class Catalogue:
         for one in declared:
             if isinstance(one, _CHARTED):
                 _check_end(one)
+                _check_lanes(one)
                 _add(self._charted, one.name, one, "counted")
                 if one.table is not None and tables.setdefault(one.table, one.name) != one.name:
                     raise DeclarationError(f"{one.name} and {tables[one.table]} both declare the table {one.table}")
             elif isinstance(one, MonthlyCounter | Counter):
+                _check_lanes(one)
                 _add(self._totals, one.name, one, "a total")
             elif isinstance(one, RecordKey) and issubclass(one.record.of, RunFacts | LastRunFacts):
                 _add(self._runs, one.pattern.removeprefix("stats:"), one, "a run")
@@ -111,6 +113,14 @@ def _check_end(one: Charted) -> None:
     if one.table is None and not (isinstance(one, DailyFamily) and one.kept_seconds is not None):
         how = "or kept_seconds= how long they stay here" if isinstance(one, DailyFamily) else "or leave it out"
         raise DeclarationError(f"{one.name}: say table= where its days go when they are over, {how}")
+
+
+def _check_lanes(one: Charted | MonthlyCounter | Counter) -> None:
+    """Refuse what nobody would add up over the lanes of a cluster."""
+    if not isinstance(one, DailyFamily) and any(
+        isinstance(each, Declaration) and each.laned for each in vars(one).values()
+    ):
+        raise DeclarationError(f"{one.name}: only daily families are counted by lane; declare it in another keyspace")
 
 
 def _held(source: object) -> Iterable[object]:

@@ -3,6 +3,7 @@
 Rotation may run meanwhile, or may have died at any point. So the server is asked first, in one atomic step: the days it
 holds, the earliest of them, and which rotation is under way. Whatever it did not hold then is in SQL now, because a day
 leaves the server only after SQL has it. The day that is under way may be in both; SQL knows the ids that it has added.
+What is counted in several lanes has a border in each, and a row of SQL may hold a day of some of them: it knows which.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,6 +18,7 @@ from keystead.engine import Pipeline, Valkey
 from keystead.patterns.rotation import RotationState
 from keystead.stats.catalogue import Charted
 from keystead.stats.charts_calendar import is_monthly
+from keystead.stats.lanes import lanes_of, part_of
 from keystead.stats.tables import FamilyTables, label
 from keystead.store import Database
 
@@ -33,6 +35,7 @@ class Border(Generic[T]):
     state: RotationState | None
     held: T
     monthly: bool = False
+    part: str = ""  # of a lane
 
     @property
     def open_from(self) -> int | None:
@@ -54,18 +57,23 @@ class Border(Generic[T]):
         """What may be in SQL already although the server held it."""
         return [each for each in (*self._day_ids, self.late_id) if each is not None]
 
+    def open_ids(self, end: int) -> list[str]:
+        """Under which days before ``end`` that nothing had closed may be in SQL meanwhile, if SQL is asked for them."""
+        days = () if self.open_from is None else range(self.open_from, end)
+        return [f"{label(day, monthly=self.monthly)}{self.part}" for day in days]
+
     @property
     def _day_ids(self) -> tuple[str, ...]:
         """Under which the day that is under way may be in SQL: its rotation's, or, if it came back, its own."""
         state = self.state
         if state is None or state.id is None or state.unix_date is None:
             return ()
-        return state.id, label(state.unix_date, monthly=self.monthly)
+        return f"{state.id}{self.part}", f"{label(state.unix_date, monthly=self.monthly)}{self.part}"
 
     def from_server(self, day: int, applied: Collection[str]) -> bool:
         """Whether what the server held of a day counts; if not, SQL has all of it."""
         if self.open_from is None or day >= self.open_from:
-            return True
+            return f"{label(day, monthly=self.monthly)}{self.part}" not in applied
         is_under_way = self.state is not None and day == self.state.unix_date
         return is_under_way and not any(each in applied for each in self._day_ids)
 
@@ -86,28 +94,33 @@ class Sources:
         self._database, self._tables = database, tables
 
     async def border(
-        self, of: Charted, start: int, end: int, guess: int, read: Callable[[Pipeline, int, int], T]
+        self, of: Charted, start: int, end: int, guess: int, read: Callable[[Pipeline, int, int], T],
+        lane: Valkey | None = None,
     ) -> Border[T]:
         """Read the days of a range that the server holds, and where they begin, in one atomic step.
 
         ``read`` queues the reading of the days from its second to before its third argument, which may be none.
-        ``guess`` is where they probably begin: if it is right there is one round trip, else a second one.
+        ``guess`` is where they probably begin: if it is right there is one round trip, else a second one. ``lane``: of
+        what is counted by lane, the one to be read.
         """
-        first = min(max(start, guess), end)
+        first, valkey = min(max(start, guess), end), lane or self.valkey
         while True:
-            async with self.valkey.pipeline(transaction=True) as block:
+            async with valkey.pipeline(transaction=True) as block:
                 earliest, state = of.earliest(block), of.rotation_state(block)
                 held = read(block, first, end)
                 await block.execute()
             found = await earliest
             if found is None or found >= first or first == start:
-                return Border(found, await state, held, is_monthly(of))
+                return Border(found, await state, held, is_monthly(of), part_of(valkey))
             first = max(start, found)
 
     async def settled(self, of: Charted, end: int) -> bool:
         """Whether all days before ``end``, which the server does not hold by rule, were closed by their rotation."""
-        border = await self.border(of, end, end, end, lambda block, first, last: None)
-        return border.live_from(end) >= end
+        for lane in lanes_of(self.valkey, of):
+            border = await self.border(of, end, end, end, lambda block, first, last: None, lane)
+            if border.live_from(end) < end:
+                return False
+        return True
 
     async def stored(
         self, of: Charted, columns: Sequence[str], start: int, end: int, ids: Collection[str] = ()

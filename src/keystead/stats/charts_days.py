@@ -1,5 +1,6 @@
 """Days of a family, from the server and from SQL, as one series."""
 
+import asyncio
 import contextlib
 import math
 from collections import Counter
@@ -9,12 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from keystead.engine import Pipeline
+from keystead.engine import Pipeline, Valkey
 from keystead.keys import Undecodable
 from keystead.patterns import DailyFamily, Day, LateCount
 from keystead.patterns.daily import OTHER
 from keystead.stats.charts_border import Border, Sources
 from keystead.stats.charts_calendar import today_of, zone_name
+from keystead.stats.lanes import lanes_of
 from keystead.stats.series import Series, day_labels
 
 MOST_VALUES: Final = 1000  # of one event in one series; the smallest are shown as other
@@ -39,7 +41,7 @@ class FamilyDays:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._earliest: dict[str, int] = {}  # what was found last; where the next reading begins
+        self._earliest: dict[tuple[str, int], int] = {}  # what was found last; where the next reading begins
 
     async def read(self, family: DailyFamily, start: int, end: int) -> Series:
         """The days from ``start`` to before ``end``, a range that was checked; counted to the moment.
@@ -49,27 +51,35 @@ class FamilyDays:
         rotated.
         """
         today = today_of(family, self._sources.clock.now())
-        border = await self._border(family, start, end, today)
-        late = [count for count in await border.held.late if start <= count.unix_date < end]
-        ids = [*border.ids, *(count.id for count in late)]
+        borders = await asyncio.gather(*(
+            self._border(family, start, end, today, lane) for lane in lanes_of(self._sources.valkey, family)
+        ))
+        # A lane in which nothing was ever counted says nothing of where the others begin.
+        counting = [border for border in borders if border.open_from is not None] or borders
+        sql_end = max(border.sql_end(end) for border in counting)
+        late = [count for border in borders for count in await border.held.late if start <= count.unix_date < end]
+        ids = [*(each for border in borders for each in border.ids), *(count.id for count in late)]
+        if len(borders) > 1:
+            ids += [each for border in borders for each in border.open_ids(sql_end)]
         names = [*family.events, *(f"{event}_breakdown" for event in family.breakdowns)]
         if family.columns:
             names = [*family.columns, "total"]
-        applied, rows = await self._sources.stored(family, names, start, border.sql_end(end), ids)
+        applied, rows = await self._sources.stored(family, names, start, sql_end, ids)
         gathered = Gathered(family, start, end)
         for row in rows:
             gathered.add_row(row)
-        for step in border.held.days:
-            for day in await step:
-                if family.table is None or border.from_server(day.unix_date, applied):
-                    gathered.add(day.unix_date - start, day.counts, day.breakdowns)
+        for border in borders:
+            for step in border.held.days:
+                for day in await step:
+                    if family.table is None or border.from_server(day.unix_date, applied):
+                        gathered.add(day.unix_date - start, day.counts, day.breakdowns)
         for count in late:
             if count.id not in applied:
                 gathered.add_late(count)
         usual = today - family.held_days + 1
-        return gathered.series(usual if family.table is None else border.live_from(usual))
+        return gathered.series(usual if family.table is None else min(one.live_from(usual) for one in borders))
 
-    async def _border(self, family: DailyFamily, start: int, end: int, today: int) -> Border[_Held]:
+    async def _border(self, family: DailyFamily, start: int, end: int, today: int, lane: Valkey) -> Border[_Held]:
         def read(block: Pipeline, first: int, end: int) -> _Held:
             late = block.run(("LRANGE", family.late_key.at().name(block.layout), 0, MOST_LATE - 1), opened)
             steps = range(first, end, _STEP_DAYS)
@@ -82,12 +92,13 @@ class FamilyDays:
                     counts.append(family.late_key.codec.decode(raw))
             return counts
 
-        guess = self._earliest.get(family.name, today - family.held_days)
+        place = family.name, lane.layout.lane
+        guess = self._earliest.get(place, today - family.held_days)
         if family.kept_seconds is not None:  # its days stay for a while after they are no longer the earliest
             guess = today - family.held_days - math.ceil(family.kept_seconds / 86400) - 1
-        border = await self._sources.border(family, start, end, guess, read)
+        border = await self._sources.border(family, start, end, guess, read, lane)
         if border.earliest is not None:
-            self._earliest[family.name] = border.earliest
+            self._earliest[place] = border.earliest
         return border
 
 

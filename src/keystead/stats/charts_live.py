@@ -67,11 +67,26 @@ class LiveReader:
 
     async def _run(self, name: str, key: RecordKey[Any]) -> RunView:
         try:
-            facts = await key.at().get(self._valkey)
+            found = [await key.at().get(lane) for lane in self._valkey.lanes_of(key)]
         except Corrupt as error:
             return RunView(name, key.purpose, problem=str(error))
-        if facts is None:
+        runs = [msgspec.structs.asdict(facts) for facts in found if facts is not None]
+        if not runs:
             return RunView(name, key.purpose)
-        fields = msgspec.structs.asdict(facts)
+        fields = _together(runs)
         common = {field: fields.pop(field) for field in _COMMON}
         return RunView(name, key.purpose, **common, counters={field: n for field, n in fields.items() if n is not None})
+
+
+def _together(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last runs of all lanes as one: it began with the first, ends with the last, and counted what all did."""
+    if len(runs) == 1:
+        return runs[0]
+    last = max(runs, key=lambda run: run["started_at"] or 0.0)
+    began = [run["started_at"] for run in runs if run["started_at"] is not None]
+    ended = [run["finished_at"] for run in runs]
+    counted = {field: [run[field] for run in runs if run[field] is not None] for field in last if field not in _COMMON}
+    return {
+        **last, **{field: sum(each) if each else None for field, each in counted.items()},
+        "started_at": min(began, default=None), "finished_at": None if None in ended else max(ended),
+    }

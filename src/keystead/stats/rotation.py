@@ -8,6 +8,7 @@ from keystead.engine import Valkey
 from keystead.patterns import Cohorts, DailyFamily, DimensionViews, MonthlyCounter, RowsByDay
 from keystead.stats.applied import Applied
 from keystead.stats.catalogue import Catalogue, Charted
+from keystead.stats.lanes import lanes_of
 from keystead.stats.rotation_cohorts import CohortsRotation
 from keystead.stats.rotation_counts import CountsRotation, Gauge
 from keystead.stats.rotation_days import DayRotation, Ground, last_due
@@ -110,8 +111,9 @@ class Rotation:
             return done
         due = self._last_due(family)
         try:
-            while not self._stopping() and (day := await family.earliest(valkey)) is not None and day <= due:
-                done.days += await family.end_day(valkey, day)
+            for lane in lanes_of(valkey, family):
+                while not self._stopping() and (day := await family.earliest(lane)) is not None and day <= due:
+                    done.days += await family.end_day(lane, day)
         except TROUBLE as error:
             done.note(error)
         return done

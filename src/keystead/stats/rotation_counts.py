@@ -1,8 +1,7 @@
 """Daily families on their way into their tables: counts with their breakdowns."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from sqlalchemy import Table, func, select, update
@@ -10,8 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead import dates
 from keystead.dates import UnixDate
+from keystead.engine import Valkey
 from keystead.errors import Corrupt
-from keystead.patterns import DailyFamily, LateCount
+from keystead.patterns import DailyFamily, Day, LateCount
+from keystead.stats.lanes import lanes_of, part_of
 from keystead.stats.rotation_days import LATE_STEP, DayRotation, Ground
 from keystead.stats.tables import is_count
 
@@ -27,21 +28,37 @@ class CountsRotation(DayRotation):
         super().__init__(family, due, ground)
         self._family, self._gauges = family, gauges
         self._table: Table = ground.tables.table(family.name)
+        self._lanes = lanes_of(ground.valkey, family)
+
+    async def _store_all(self, day: int, aside: Sequence[tuple[Valkey, str]]) -> None:
+        """Add the day of these lanes to its row, each lane once."""
+        found = [await self._family.read(lane, day) for lane, _ in aside]
+        self._check(day, _sum(found))
+        gauges = {name: await self._gauge(name, day) for name in self._family.gauges}
+        async with self._ground.database.transaction() as sql:
+            new = []
+            for (lane, rotation_id), one in zip(aside, found, strict=True):
+                self._size = sum(one.counts.values())
+                if await self._new(sql, day, rotation_id, [part_of(lane)]):
+                    new.append(one)
+            if new:
+                whole = _sum(new)
+                await self._add(sql, day=day, counts=whole.counts, breakdowns=whole.breakdowns, gauges=gauges)
 
     async def _read(self, day: int) -> Callable[[AsyncConnection], Awaitable[None]]:
-        found = await self._family.read(self._ground.valkey, day)
+        raise NotImplementedError("the lanes of a day are read together")
+
+    def _check(self, day: int, found: Day) -> None:
         unknown = [event for event in found.counts if not self._has_place(event)]
         if unknown:
             raise Corrupt(f"{unknown[0][:60]!r} was counted, which is declared no more and has no column")
-        self._size, problems = sum(found.counts.values()), self.done.problems
+        problems = self.done.problems
         problems += [
             f"{self.label(day)}: {event} is {found.counts[event]:,}, and its breakdown adds up to "
             f"{sum(found.breakdowns[event].values()):,}" for event in found.inconsistencies()
         ]
         broken = filter(None, (identity.check(found.counts) for identity in self._family.identities))
         problems += [f"{self.label(day)}: {one}" for one in broken]
-        gauges = {name: await self._gauge(name, day) for name in self._family.gauges}
-        return partial(self._add, day=day, counts=found.counts, breakdowns=found.breakdowns, gauges=gauges)
 
     def _has_place(self, event: str) -> bool:
         """Whether the table has room for an event, though it may be declared no more."""
@@ -63,7 +80,10 @@ class CountsRotation(DayRotation):
             return None
 
     async def _late(self) -> bool:
-        family, valkey = self._family, self._ground.valkey
+        return all([await self._late_of(lane) for lane in self._lanes])
+
+    async def _late_of(self, valkey: Valkey) -> bool:
+        family = self._family
         while not self._ground.stopping():
             batch = await family.late(valkey, LATE_STEP, now=self._ground.clock.now())
             done = [one for one in batch if self._has_place(one.count.event)]
@@ -130,3 +150,17 @@ class CountsRotation(DayRotation):
             kept = value if value in fields or len(fields) <= self._family.most_breakdown_fields else _OTHER
             fields[kept] = fields.get(kept, 0) + amount
         return msgspec.json.encode(fields, order="sorted").decode()
+
+
+def _sum(days: Sequence[Day]) -> Day:
+    """One day of several lanes as a whole."""
+    if len(days) == 1:
+        return days[0]
+    counts, breakdowns = dict(days[0].counts), {event: dict(each) for event, each in days[0].breakdowns.items()}
+    for day in days[1:]:
+        for event, amount in day.counts.items():
+            counts[event] = counts.get(event, 0) + amount
+        for event, each in day.breakdowns.items():
+            for value, amount in each.items():
+                breakdowns[event][value] = breakdowns[event].get(value, 0) + amount
+    return Day(days[0].unix_date, counts, breakdowns, rotating=True)

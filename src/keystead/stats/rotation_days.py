@@ -3,6 +3,9 @@
 A day is put aside under an id, read, added to its table in one transaction that also writes the id down, and forgotten.
 Whoever dies in between leaves the day aside, and the next one goes on with the same id: what was added is not added
 again. Whoever comes at the same time does the same steps, and each of them happens once.
+
+What is counted in several lanes of a cluster is put aside in each lane that has the day, and all of them are added in
+one transaction, each under an id of its own. A lane that has something of the day only later is added to its row then.
 """
 
 from abc import ABC, abstractmethod
@@ -76,6 +79,7 @@ class DayRotation(ABC):
 
     def __init__(self, days: ByDays, due: int, ground: Ground) -> None:
         self._days, self._due, self._ground = days, due, ground
+        self._lanes: tuple[Valkey, ...] = (ground.valkey,)
         self._size = 0  # of the day that was read, for whoever hears of trouble with it
         self.done = Rotated(days.name)
 
@@ -84,33 +88,43 @@ class DayRotation(ABC):
         where = ""
         try:
             while (begun := await self._next()) is not None:
-                day, rotation_id = begun
+                day, aside = begun
                 where = f"{self.label(day)}: "
-                await self._store(day, rotation_id)
-                if await self._days.end_rotation(self._ground.valkey, day, rotation_id):
-                    self.done.days += 1
+                await self._store_all(day, aside)
+                ended = [await self._days.end_rotation(lane, day, rotation_id) for lane, rotation_id in aside]
+                self.done.days += any(ended)
             where = "late: "
             self.done.settled = not self._ground.stopping() and await self._late()
         except TROUBLE as error:
             self.done.note(error, where)
         return self.done
 
-    async def _next(self) -> tuple[int, str] | None:
-        """Put the next day aside: its number and the id of its rotation. A day that was begun is ended in any case."""
-        valkey = self._ground.valkey
+    async def _next(self) -> tuple[int, list[tuple[Valkey, str]]] | None:
+        """Put the next day aside: its number, and the id of its rotation in each lane that has it.
+
+        A day that was begun is ended in any case.
+        """
         for _ in range(_MOST_TRIES):
             if self._ground.stopping():
                 return None
-            state = await self._days.rotation_state(valkey)
-            day = state.unix_date if state is not None else None
-            if day is None:
-                day = await self._days.earliest(valkey)
-                if day is None or day > self._due:
+            states = [await self._days.rotation_state(lane) for lane in self._lanes]
+            begun = [state.unix_date for state in states if state is not None and state.unix_date is not None]
+            if not begun:
+                found = [await self._days.earliest(lane) for lane in self._lanes]
+                begun = [day for day in found if day is not None and day <= self._due]
+                if not begun:
                     return None
-            rotation_id = await self._days.begin_rotation(valkey, day, new_uid("rotation"))
-            if rotation_id is not None:
-                return day, rotation_id
+            day = min(begun)
+            ids = [(lane, await self._days.begin_rotation(lane, day, new_uid("rotation"))) for lane in self._lanes]
+            aside = [(lane, rotation_id) for lane, rotation_id in ids if rotation_id is not None]
+            if aside:
+                return day, aside
         raise Corrupt(f"{self._days.name}: its earliest day cannot be put aside; see its keys earliest and rotation")
+
+    async def _store_all(self, day: int, aside: Sequence[tuple[Valkey, str]]) -> None:
+        """``_store`` for what has no lanes."""
+        for _, rotation_id in aside:
+            await self._store(day, rotation_id)
 
     async def _store(self, day: int, rotation_id: str) -> None:
         """Read the day that was put aside and add it to the table, once.

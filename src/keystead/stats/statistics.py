@@ -30,15 +30,17 @@ class Statistics:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, valkey_url: str, database_url: str, *declared: object, gauges: Mapping[str, Gauge] | None = None
+        cls, valkey_url: str, database_url: str, *declared: object, gauges: Mapping[str, Gauge] | None = None,
+        lanes: int = 1,
     ) -> AsyncIterator[Self]:
         """Connect for as long as the block runs. ``declared``: modules that hold families, or families.
+        ``lanes``: how many a cluster has, where something of it is declared in a laned keyspace.
 
         Their tables are made if they are missing, and get a column for each event that is new.
         """
         catalogue = Catalogue.of(*declared)
         async with AsyncExitStack() as stack:
-            valkey = await connect(valkey_url)
+            valkey = await connect(valkey_url, lanes=lanes)
             stack.push_async_callback(valkey.aclose)
             clock = SystemClock()
             await sync_clock(valkey, clock)

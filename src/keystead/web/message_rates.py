@@ -102,10 +102,14 @@ class MessageRateSampler:
         now = self._clock.now()
         hashes = [key.at(family.day_of(now) - back) for family in _FAMILIES for back in range(_HELD_DAYS)
                   for key in family.day_keys[:1]]
-        found = await asyncio.gather(*(each.all(self._valkey) for each in hashes))
+        lanes = [self._valkey.lanes_of(each.declaration) for each in hashes]
+        found = await asyncio.gather(*(
+            each.all(lane) for each, in_lanes in zip(hashes, lanes, strict=True) for lane in in_lanes
+        ))
+        families = [_FAMILIES[place // _HELD_DAYS].name for place, in_lanes in enumerate(lanes) for _ in in_lanes]
         days: dict[str, dict[str, int]] = {family.name: {} for family in _FAMILIES}
-        for place, counts in enumerate(found):
-            target = days[_FAMILIES[place // _HELD_DAYS].name]
+        for family, counts in zip(families, found, strict=True):
+            target = days[family]
             for event, count in counts.items():
                 target[event] = target.get(event, 0) + count
         return {

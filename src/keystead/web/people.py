@@ -37,9 +37,9 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     ]
     if running.crewed is not None:
         doors += [
-            sms_routes([board.sms], board.inbound, auth_token=running.settings.sms.auth_token,
+            sms_routes(board.sms_rooms, board.inbound, auth_token=running.settings.sms.auth_token,
                        public_url=lambda: board.ground.public_url),
-            email_routes([board.news], running.crewed.verifier, board.unsubscribing, board.template_tokens),
+            email_routes(board.news_rooms, running.crewed.verifier, board.unsubscribing, board.template_tokens),
         ]
     for door in doors:
         app.include_router(door, prefix=prefix)

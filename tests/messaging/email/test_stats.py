@@ -32,7 +32,7 @@ def test_documented_keys_are_declared_under_their_names_and_personal_ones_are_ma
         assert found is not None and found.declaration.pattern == pattern, raw
     for pattern in ("email:to_send", "email:receipt_pending:{message_id}", "email:event", "email:early:{parked}"):
         assert next(each for each in registry if each.pattern == pattern).personal, pattern
-    assert {each.tag.of({}) for each in Registry([EMAIL], Layout.TAGGED)} == {"msg"}
+    assert {each.tag.of({}) for each in Registry([EMAIL], Layout.TAGGED)} == {"msg:0"}
 
 
 def test_what_webhooks_counted_is_rotated_and_does_not_stay_for_ever() -> None:

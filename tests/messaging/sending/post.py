@@ -10,7 +10,7 @@ from keystead.keys import Keyspace, ListKey, RecordKey
 from keystead.messaging.sending import Carried, Channel, Courier, CourierSettings, Health, Verdict
 from keystead.patterns import Writes
 
-POST = Keyspace("post", tag="msg")
+POST = Keyspace("post", tag="msg", laned=True)
 
 
 class Letter(msgspec.Struct, frozen=True):

@@ -37,4 +37,4 @@ def test_callbacks_share_the_slot_of_the_messages() -> None:
     writes = Writes(Layout.TAGGED)
     queue_job(writes, JobRef("after", {}, "slow"), None, 5.0)
     names, _ = writes.packed(Layout.TAGGED)
-    assert {name.partition(b"}")[0] for name in names} == {b"{msg"}
+    assert {name.partition(b"}")[0] for name in names} == {b"{msg:0"}

@@ -12,8 +12,10 @@ from keystead.engine import Valkey
 from keystead.messaging.signatures import twilio_signature
 from keystead.messaging.sms import Inbound, Sms
 from keystead.messaging.sms.forms import MOST_BODY_BYTES
-from keystead.messaging.sms.keys import NEWS
+from keystead.messaging.sms.keys import NEWS, PENDING
+from keystead.messaging.sms.models import PendingRecord, Status
 from keystead.messaging.sms.routes import routes
+from keystead.messaging.sms.sms import FAILED, SUCCEEDED
 from keystead.messaging.sms.stats import WEBHOOKS
 
 from .room import NUMBER, Room
@@ -132,3 +134,25 @@ async def test_stop_and_start_are_answered(door: Door) -> None:
     assert (answer.status_code, answer.content) == (204, b"") and door.room.numbers.listed == {}
     assert (await door.post(INBOUND, {"From": NUMBER, "Body": "I can't stop smiling"})).status_code == 204
     assert door.room.numbers.listed == {} and await door.room.counted(WEBHOOKS) == {}
+
+
+@pytest.mark.cluster
+async def test_a_call_finds_the_lane_of_its_text(two_lanes: Valkey) -> None:
+    first, second = two_lanes.lanes
+    room, app = Room(two_lanes), FastAPI()
+    await PENDING.write(second, "SM1", PendingRecord(
+        uid="sms_1", send_initially_queued_at=1.0, message_resource_created_at=1.0,
+        message_resource_last_updated_at=1.0, message_resource_sid="SM1",
+        message_resource_status=Status.QUEUED, phone_number=NUMBER, body="hello",
+        failure_job=FAILED, success_job=SUCCEEDED,
+    ), 1.0)
+    inbound = Inbound(Lifted(room))  # type: ignore[arg-type]
+    rooms = [Sms(lane, room.clock) for lane in two_lanes.lanes]
+    app.include_router(routes(rooms, inbound, auth_token=TOKEN, public_url=lambda: PUBLIC), prefix="/api/1")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://inside:8400") as client:
+        door = Door(room, client)
+        for query in ("?uid=sms_1&lane=1", "?uid=sms_1", "?uid=sms_1&lane=7", ""):
+            assert (await door.post(STATUS, query=query)).status_code == 200
+        await door.post(STATUS, {**FIELDS, "MessageSid": "SM2"})
+    assert [event.sid for event in await NEWS.queue.range(second)] == ["SM1"] * 4
+    assert [event.sid for event in await NEWS.queue.range(first)] == ["SM2"], "nobody knows it"

@@ -19,7 +19,7 @@ def test_documented_keys_are_declared_with_their_types():
 
 def test_every_key_lies_in_one_slot_with_the_channels():
     tagged = Registry([TOUCHES], Layout.TAGGED)
-    assert {declaration.tag.of({}) for declaration in tagged if not declaration.tag.variables} == {"msg"}
+    assert {declaration.tag.of({}) for declaration in tagged if not declaration.tag.variables} == {"msg:0"}
 
 
 def test_keys_that_name_a_person_say_so():

@@ -20,7 +20,7 @@ from keystead.web.dashboard.messages_channels import channel_row, state_chips
 from keystead.web.dashboard.messages_chart import moved, options
 from keystead.web.dashboard.messages_failed import DeadGroup, dead_row, failure_row, failures
 from keystead.web.dashboard.messages_funnel import Stage, funnel, funnel_html, share
-from keystead.web.dashboard.messages_look import ChannelLook, MessagesLook, is_busy, judged
+from keystead.web.dashboard.messages_look import ChannelLook, MessagesLook, is_busy, judged, together
 from keystead.web.dashboard.messages_person import days_said, time_said, touch_row
 from keystead.web.dashboard.messages_trace import (
     ended,
@@ -95,6 +95,15 @@ def test_the_breaker_is_judged_without_asking_it():
     assert judged(["f:1", "f:2", "s:3", "s:4"], None, trips) == ("open", 2)
     assert judged(["f:1", "f:2", "s:3", "s:4"], "call_1", trips) == ("probing", 2)
     assert judged([], "opened", trips) == ("open", 0), "it rests though its calls have left the window"
+
+
+def test_the_lanes_of_a_cluster_are_told_as_one_channel_with_what_is_worst():
+    one = channel(lanes=(1, 2, 3), retrying=1, dead=2, oldest_at=7.0, paused=True, paused_seconds=5.0)
+    two = channel(lanes=(10, 20, 30), pending=4, overdue=1, oldest_at=5.0, breaker="open", failed_calls=9, paused=True)
+    assert together([one, two]) == channel(
+        lanes=(11, 22, 33), retrying=1, pending=4, overdue=1, dead=2, oldest_at=5.0, breaker="open", failed_calls=9,
+        paused=True, paused_seconds=None)
+    assert together([one, channel()]).paused_seconds == 5.0 and together([one]) is one
 
 
 def test_the_state_says_the_worst_first():

@@ -79,10 +79,11 @@ class Email:
         item = self.outgoing(
             to, subject, template, parameters, success=success, failure=failure, uid=uid, user_sub=user_sub, lane=lane
         )
-        writes, now = Writes(self._valkey.layout), item.initially_queued_at
+        valkey = self._valkey.lane_for(user_sub)
+        writes, now = Writes(valkey.layout), item.initially_queued_at
         SENDS.tally(now).incr("queued", at=now).store(writes)
         queued = await SENDING.queue(
-            self._valkey, item, writes=writes, now=now, limit=limit, trace_seconds=self._trace_seconds
+            valkey, item, writes=writes, now=now, limit=limit, trace_seconds=self._trace_seconds
         )
         if queued is Once.FULL:
             raise LimitReached("too many email wait to be sent already", retry_after_seconds=FULL_RETRY_SECONDS)

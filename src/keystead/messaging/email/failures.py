@@ -40,7 +40,8 @@ class Failures:
             SENDS.tally(now).incr("abandoned", at=now).store(writes)
 
         return await retry_or_abandon(
-            self._valkey, SENDING, item, retryable=info.retryable, now=now, retries=self._retries,
+            self._valkey.lane_for(item.user_sub), SENDING, item, retryable=info.retryable, now=now,
+            retries=self._retries,
             retry_after_seconds=info.retry_after_seconds, retried=retried, abandoned=abandoned,
         )
 

@@ -74,19 +74,26 @@ class EmailWorkers:
         return StaleJob(self.valkey, self.clock, receipt_seconds=self.email.receipt_seconds, **options)
 
 
-def register(book: JobBook, workers: EmailWorkers, *, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Add the room's jobs to the book: single runs of each worker, and the callbacks of email that names none."""
-    sending, failures = workers.courier(stopping=stopping), workers.failures
-    reconciliation, stale = workers.reconciliation(stopping=stopping), workers.stale(stopping=stopping)
+def register(book: JobBook, *lanes: EmailWorkers, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Add the room's jobs to the book: single runs of each worker, and the callbacks of email that names none.
+
+    ``lanes``: the workers of each lane of a cluster, otherwise one.
+    """
+    sending, failures = [each.courier(stopping=stopping) for each in lanes], lanes[0].failures
+    reconciliation = [each.reconciliation(stopping=stopping) for each in lanes]
+    stale = [each.stale(stopping=stopping) for each in lanes]
 
     async def send() -> None:
-        await sending.run()
+        for each in sending:
+            await each.run()
 
     async def reconcile() -> None:
-        await reconciliation.run()
+        for each in reconciliation:
+            await each.run()
 
     async def give_up_stale() -> None:
-        await stale.run()
+        for each in stale:
+            await each.run()
 
     async def succeeded(data_raw: str) -> None:
         _log.info("email was delivered", uid=read_success(data_raw).email.uid)
@@ -122,7 +129,11 @@ def recurring() -> tuple[Recurring, ...]:
     )
 
 
-def crew(workers: EmailWorkers) -> list[Work]:
-    """Who works all the time in this process."""
+def crew(*lanes: EmailWorkers) -> list[Work]:
+    """Who works all the time in this process, for each lane."""
+    return [work for workers in lanes for work in _crew(workers)]
+
+
+def _crew(workers: EmailWorkers) -> list[Work]:
     couriers = [workers.courier() for _ in range(max(1, workers.messaging.workers))]
     return [*couriers, workers.reconciliation(), workers.stale()]

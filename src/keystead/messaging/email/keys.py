@@ -7,7 +7,7 @@ from keystead.messaging.email.models import EarlyEvent, EmailEvent, EventCodec, 
 from keystead.messaging.sending import Channel
 from keystead.patterns import PendingIndex, SmartLock, WorkList
 
-EMAIL = Keyspace("messaging.email", tag="msg")
+EMAIL = Keyspace("messaging.email", tag="msg", laned=True)
 
 DAY_SECONDS: Final = 86_400
 RECONCILED_SECONDS: Final = 3600

@@ -62,13 +62,15 @@ class Failures:
             family.tally().incr("abandoned", at=push.initially_queued_at).store(writes)
 
         decided = await retry_or_abandon(
-            self._valkey, SENDING, push, retryable=True, now=self._clock.now(), retries=self._retries,
+            self._valkey.lane_for(push.user_sub), SENDING, push, retryable=True, now=self._clock.now(),
+            retries=self._retries,
             retry_after_seconds=info.retry_after_seconds, retried=retried, abandoned=abandoned,
         )
         return Settled.RETRIED if decided is AfterFailure.RETRY else Settled.ABANDONED
 
     async def _check_again(self, check: PushCheck) -> Settled:
-        now, writes = self._clock.now(), Writes(self._valkey.layout)
+        valkey = self._valkey.lane_for(check.user_sub)
+        now, writes = self._clock.now(), Writes(valkey.layout)
         queued_at = check.attempt_initially_queued_at
         gives_up = check.retry >= self._retries.policy.most_retries or now - queued_at > RECEIPT_SECONDS
         if gives_up:
@@ -84,5 +86,5 @@ class Failures:
         # A message that was sent again has receipts to be checked from the start.
         mark = SENDING.decided(f"check{check.send_retry}", check.uid, check.retry)
         decision = AfterFailure.ABANDON if gives_up else AfterFailure.RETRY
-        decided = await decide(self._valkey, mark, decision, writes)
+        decided = await decide(valkey, mark, decision, writes)
         return Settled.RETRIED if decided is AfterFailure.RETRY else Settled.ABANDONED

@@ -64,10 +64,15 @@ class PushWorkers:
         return Failures(self.valkey, self.clock, retries, cold_seconds=self.push.cold_seconds)
 
 
-def register(book: JobBook, workers: PushWorkers, *, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Add the room's jobs to the book: the callbacks of messages that name none, and the single runs of each worker."""
-    sending, check = workers.courier(stopping=stopping), workers.check(stopping=stopping)
-    cold_to_hot, failures = workers.cold_to_hot(stopping=stopping), workers.failures()
+def register(book: JobBook, *lanes: PushWorkers, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Add the room's jobs to the book: the callbacks of messages that name none, and the single runs of each worker.
+
+    ``lanes``: the workers of each lane of a cluster, otherwise one.
+    """
+    workers, failures = lanes[0], lanes[0].failures()
+    sending = [each.courier(stopping=stopping) for each in lanes]
+    check = [each.check(stopping=stopping) for each in lanes]
+    cold_to_hot = [each.cold_to_hot(stopping=stopping) for each in lanes]
 
     async def succeeded(data_raw: str) -> None:
         success = decode_data_raw(data_raw, PushSuccess)
@@ -84,13 +89,16 @@ def register(book: JobBook, workers: PushWorkers, *, stopping: Callable[[], bool
         await workers.tokens.forget(token, because)
 
     async def send() -> None:
-        await sending.run()
+        for each in sending:
+            await each.run()
 
     async def move() -> None:
-        await cold_to_hot.run()
+        for each in cold_to_hot:
+            await each.run()
 
     async def ask() -> None:
-        await check.run()
+        for each in check:
+            await each.run()
 
     book.register(SUCCEEDED_JOB, succeeded)
     book.register(FAILED_JOB, failed)
@@ -109,7 +117,11 @@ def recurring() -> tuple[Recurring, ...]:
     )
 
 
-def crew(workers: PushWorkers) -> list[Work]:
-    """Who works all the time in this process."""
+def crew(*lanes: PushWorkers) -> list[Work]:
+    """Who works all the time in this process, for each lane."""
+    return [work for workers in lanes for work in _crew(workers)]
+
+
+def _crew(workers: PushWorkers) -> list[Work]:
     couriers = [workers.courier() for _ in range(max(1, workers.messaging.workers))]
     return [*couriers, workers.cold_to_hot(), workers.check()]

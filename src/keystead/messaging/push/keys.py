@@ -7,7 +7,7 @@ from keystead.messaging.push.models import OutgoingPush, PushCheck
 from keystead.messaging.sending import Channel
 from keystead.patterns import SmartLock, WorkList
 
-PUSH = Keyspace("messaging.push", tag="msg")
+PUSH = Keyspace("messaging.push", tag="msg", laned=True)
 
 _ROOM: Final = ("messaging.push",)
 _RECEIPTS: Final = ("messaging.push.receipts",)

@@ -71,9 +71,10 @@ class Push:
         """
         push = self.outgoing(token, title=title, body=body, channel_id=channel_id, success=success, failure=failure,
                              uid=uid, lane=lane, user_sub=user_sub)
-        writes = Writes(self._valkey.layout)
+        valkey = self._valkey.lane_for(user_sub)
+        writes = Writes(valkey.layout)
         self._count_queued(writes, push)
-        outcome = await SENDING.queue(self._valkey, push, writes=writes, now=push.initially_queued_at, limit=limit,
+        outcome = await SENDING.queue(valkey, push, writes=writes, now=push.initially_queued_at, limit=limit,
                                       trace_seconds=self._trace_seconds)
         if outcome is Once.FULL:
             raise LimitReached(f"{limit} push messages wait already; try again later",
@@ -89,7 +90,8 @@ class Push:
 
     async def waiting(self, on: Executor | None = None) -> int:
         """How many messages wait to be sent, over all lanes: for whoever must not send more than can be carried."""
-        return sum([await SENDING.waiting(lane).length(on or self._valkey) for lane in Lane])
+        places = self._valkey.lanes if on is None else (on,)
+        return sum([await SENDING.waiting(lane).length(place) for place in places for lane in Lane])
 
     @staticmethod
     def _count_queued(writes: Writes, push: OutgoingPush) -> None:

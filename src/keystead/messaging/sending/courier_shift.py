@@ -315,6 +315,8 @@ class Shift(Generic[T]):
         for item, result in carried:
             self._channel.intent(item.value.uid).delete(result.writes)
             facts = {"ms": round((now - asked_at) * 1000), "health": result.health.name.lower(), **result.facts}
+            if ticket.is_unsure:  # one who died asked too, and left nothing else to tell of it
+                facts["maybe_sent_before"] = 1
             trace_all(result.writes, item.value.uid, (
                 TraceEntry("taken up", taken_at, {"courier": self._name}), TraceEntry(what, now, facts),
             ), kept_seconds=self._trace_seconds)

@@ -3,10 +3,10 @@
 from typing import Final
 
 from keystead.jobs import JobOutbox
-from keystead.keys import AtMost, Keyspace, ListKey
+from keystead.keys import AtMost, IntegerKey, Keyspace, ListKey
 from keystead.messaging.sending.models import TraceEntry
 
-SENDING = Keyspace("messaging.sending", tag="msg")
+SENDING = Keyspace("messaging.sending", tag="msg", laned=True)
 
 TRACE_SECONDS: Final = 7 * 86400
 _STEPS: Final = ("messaging.push", "messaging.sms", "messaging.email", "messaging.touches", "messaging.sending")
@@ -14,6 +14,11 @@ _STEPS: Final = ("messaging.push", "messaging.sms", "messaging.email", "messagin
 TRACE: ListKey[TraceEntry] = ListKey(
     SENDING, "msg:trace:{uid}", TraceEntry, ttl=AtMost(TRACE_SECONDS),
     purpose="the steps in the life of one message, oldest first", writers=_STEPS, readers=("messaging.sending.trace",),
+)
+
+LANES: IntegerKey = IntegerKey(
+    SENDING, "msg:lanes", tag="msg", writers=("messaging.sending.lanes",), readers=("messaging.sending.lanes",),
+    purpose="how many lanes all processes of a cluster agree on; one server has no such key",
 )
 
 JOBS_OUTBOX = JobOutbox(SENDING, "outbox", writers=_STEPS)

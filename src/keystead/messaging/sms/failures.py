@@ -57,7 +57,8 @@ class Failures:
             SENDS.tally().incr(event, at=sms.initially_queued_at).store(writes)
 
         decided = await retry_or_abandon(
-            self._valkey, SENDING, sms, retryable=True, now=self._clock.now(), retries=self._retries,
+            self._valkey.lane_for(sms.user_sub), SENDING, sms, retryable=True, now=self._clock.now(),
+            retries=self._retries,
             retry_after_seconds=info.retry_after_seconds, retried=lambda writes: counted("retried", writes),
             abandoned=lambda writes: counted("abandoned", writes),
         )
@@ -69,21 +70,22 @@ class Failures:
             sms.num_failures >= self._most_failures
             or now - sms.send_initially_queued_at > self._retries.policy.most_seconds
         )
-        writes, noted = Writes(self._valkey.layout), SENDING.decided("pending", sms.uid, sms.num_changes)
+        valkey = self._valkey.lane_for(sms.user_sub)
+        writes, noted = Writes(valkey.layout), SENDING.decided("pending", sms.uid, sms.num_changes)
         event = "abandoned" if gives_up else "queued_for_recovery"
         POLLING.tally().incr(event, str(sms.num_failures - 1), at=sms.send_initially_queued_at).store(writes)
         trace(writes, sms.uid, event, now, kept_seconds=self._retries.trace_seconds, failures=sms.num_failures)
         decision = AfterFailure.ABANDON if gives_up else AfterFailure.RETRY
         noted.set(writes, decision.name)
         if gives_up:
-            outcome = await PENDING.remove(self._valkey, sid, sms.num_changes, writes=writes)
+            outcome = await PENDING.remove(valkey, sid, sms.num_changes, writes=writes)
         else:
             RECOVERY.queue.push_right(writes, sid)
             # The change is counted, so that this job, run again, finds it made.
-            outcome = await PENDING.update(self._valkey, sid, sms.num_changes, writes=writes)
+            outcome = await PENDING.update(valkey, sid, sms.num_changes, writes=writes)
         if outcome is PendingOutcome.DONE:
             return Settled.ABANDONED if gives_up else Settled.RETRIED
-        before = await noted.get(self._valkey)
+        before = await noted.get(valkey)
         if before is None:
             return Settled.IGNORED
         return Settled.ABANDONED if before == AfterFailure.ABANDON.name else Settled.RETRIED

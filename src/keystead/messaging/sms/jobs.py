@@ -68,13 +68,17 @@ class SmsWorkers:
         return ReconciliationJob(self.valkey, self.clock, Receipts(self.valkey, self.clock, self.settings), **options)
 
 
-def register(book: JobBook, workers: SmsWorkers, *, stopping: Callable[[], bool] = lambda: False) -> None:
-    """Add the room's jobs to the book: the callbacks of texts that name none, and the single runs of each worker."""
-    one_by_one = OneAtATime(workers.gateway, workers.valkey, workers.clock)
-    sending = workers.courier(one_by_one, stopping=stopping)
-    stale = workers.stale(stopping=stopping)
-    recovery = workers.recovery(one_by_one, stopping=stopping)
-    reconciliation = workers.reconciliation(stopping=stopping)
+def register(book: JobBook, *lanes: SmsWorkers, stopping: Callable[[], bool] = lambda: False) -> None:
+    """Add the room's jobs to the book: the callbacks of texts that name none, and the single runs of each worker.
+
+    ``lanes``: the workers of each lane of a cluster, otherwise one.
+    """
+    workers = lanes[0]
+    one_by_one = [OneAtATime(each.gateway, each.valkey, each.clock) for each in lanes]
+    sending = [each.courier(one, stopping=stopping) for each, one in zip(lanes, one_by_one, strict=True)]
+    stale = [each.stale(stopping=stopping) for each in lanes]
+    recovery = [each.recovery(one, stopping=stopping) for each, one in zip(lanes, one_by_one, strict=True)]
+    reconciliation = [each.reconciliation(stopping=stopping) for each in lanes]
     failures = Failures(workers.valkey, workers.clock, Retries.of(workers.messaging))
 
     async def succeeded(data_raw: str) -> None:
@@ -94,16 +98,20 @@ def register(book: JobBook, workers: SmsWorkers, *, stopping: Callable[[], bool]
         workers.suppressed.forget(told.phone_number)
 
     async def send() -> None:
-        await sending.run()
+        for each in sending:
+            await each.run()
 
     async def find_stale() -> None:
-        await stale.run()
+        for each in stale:
+            await each.run()
 
     async def recover() -> None:
-        await recovery.run()
+        for each in recovery:
+            await each.run()
 
     async def reconcile() -> None:
-        await reconciliation.run()
+        for each in reconciliation:
+            await each.run()
 
     book.register(SUCCEEDED_JOB, succeeded)
     book.register(FAILED_JOB, failed)
@@ -124,7 +132,11 @@ def recurring() -> tuple[Recurring, ...]:
     )
 
 
-def crew(workers: SmsWorkers) -> list[Work]:
-    """Who works all the time in this process."""
+def crew(*lanes: SmsWorkers) -> list[Work]:
+    """Who works all the time in this process, for each lane."""
+    return [work for workers in lanes for work in _crew(workers)]
+
+
+def _crew(workers: SmsWorkers) -> list[Work]:
     couriers = [workers.courier(workers.gateway) for _ in range(max(1, workers.messaging.workers))]
     return [*couriers, workers.stale(), workers.recovery(workers.gateway), workers.reconciliation()]

@@ -7,7 +7,7 @@ from keystead.messaging.sending import Channel
 from keystead.messaging.sms.models import OutgoingSms, PendingRecord, SmsEvent
 from keystead.patterns import PendingIndex, SmartLock, WorkList
 
-SMS = Keyspace("messaging.sms", tag="msg")
+SMS = Keyspace("messaging.sms", tag="msg", laned=True)
 
 # A text that may have been sent is looked for among messages; by then it is known which are others'.
 OWNER_SECONDS: Final = 86_400

@@ -43,7 +43,10 @@ class SmsState:
 
 
 class Sms:
-    """Queues texts and takes the provider's calls. Any number may be used at once; each step is atomic."""
+    """Queues texts and takes the provider's calls. Any number may be used at once; each step is atomic.
+
+    On a cluster a text waits in the lane of its person. Calls are taken for the lane that ``valkey`` is for.
+    """
 
     def __init__(self, valkey: Valkey, clock: Clock, *, trace_seconds: float = 172_800.0) -> None:
         self._valkey, self._clock, self._trace_seconds = valkey, clock, trace_seconds
@@ -86,9 +89,10 @@ class Sms:
         sms = self.outgoing(
             phone_number, body, success=success, failure=failure, uid=uid, lane=lane, user_sub=user_sub
         )
-        writes = Writes(self._valkey.layout)
+        valkey = self._valkey.lane_for(user_sub)
+        writes = Writes(valkey.layout)
         self._count_queued(writes, sms)
-        outcome = await SENDING.queue(self._valkey, sms, writes=writes, now=sms.initially_queued_at, limit=limit,
+        outcome = await SENDING.queue(valkey, sms, writes=writes, now=sms.initially_queued_at, limit=limit,
                                       trace_seconds=self._trace_seconds)
         if outcome is Once.FULL:
             raise LimitReached(f"{limit} texts wait already; try again later", retry_after_seconds=FULL_RETRY_SECONDS)
@@ -136,16 +140,20 @@ class Sms:
 
     async def state(self, uid: str) -> SmsState:
         """Where a text is, as far as its trace is kept."""
-        steps = await traced(self._valkey, uid)
-        in_flight = await SENDING.intent(uid).exists(self._valkey)
+        valkey, steps = self._valkey, list[TraceEntry]()
+        for lane in self._valkey.lanes:
+            if steps := await traced(lane, uid):
+                valkey = lane
+                break
+        in_flight = await SENDING.intent(uid).exists(valkey)
         sid = next((str(step.facts["sid"]) for step in reversed(steps) if "sid" in step.facts), "")
-        entry = await PENDING.get(self._valkey, sid) if is_sid(sid) else None
+        entry = await PENDING.get(valkey, sid) if is_sid(sid) else None
         mine = entry is not None and entry.record.uid == uid
         return SmsState(uid, in_flight, entry.record.nested() if entry is not None and mine else None, steps)
 
     async def waiting(self) -> int:
         """How many texts wait to be sent, over all lanes: for whoever must not send more than can be carried."""
-        return sum([await SENDING.waiting(lane).length(self._valkey) for lane in Lane])
+        return sum([await SENDING.waiting(lane).length(valkey) for valkey in self._valkey.lanes for lane in Lane])
 
 
 def _event(sid: str, status: str, error_code: str, uid: str, now: float) -> SmsEvent | None:

@@ -4,6 +4,7 @@ A touch is stale, improper, unreachable or reachable. What is wrong with one say
 """
 
 import asyncio
+import copy
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ class Planner:
         self._valkey, self._database, self._clock = valkey, database, clock
         self._points, self._contacts, self._outlets, self._settings = points, contacts, outlets, settings
         self._rng = rng or random.Random()
+
+    def on(self, lane: Valkey) -> "Planner":
+        """The same for the touches of a lane."""
+        planner = copy.copy(self)
+        planner._valkey = lane
+        return planner
 
     async def plan(self, touches: Sequence[Touch]) -> list[Plan]:
         """Decide about each of them. ``Unavailable`` if what must be asked is away: nothing was decided then."""

@@ -47,30 +47,31 @@ class Erasure:
 
     async def erase(self, user_sub: str) -> Erased:
         """Take out everything of this person."""
-        await ERASED.at(user_sub).raise_flag(self._valkey)
+        valkey = self._valkey.lane_for(user_sub)
+        await ERASED.at(user_sub).raise_flag(valkey)
         messages = 0
         for outlet in self._outlets.values():
             places: tuple[Place, ...] = (*outlet.waiting, *outlet.retrying)
             for place in places:
-                messages += await self._take_out(place, user_sub, outlet)
+                messages += await self._take_out(valkey, place, user_sub, outlet)
         touches = 0
-        for uid in await BY_USER.at(user_sub).members(self._valkey):
-            ended = await self._pending.drop(uid, Writes(self._valkey.layout), self._clock.now(), "erased")
+        for uid in await BY_USER.at(user_sub).members(valkey):
+            ended = await self._pending.drop(uid, Writes(valkey.layout), self._clock.now(), "erased")
             touches += ended is Ended.NOW
-        await BY_USER.at(user_sub).delete(self._valkey)
-        await RECENT_WORDS.at(user_sub).delete(self._valkey)
+        await BY_USER.at(user_sub).delete(valkey)
+        await RECENT_WORDS.at(user_sub).delete(valkey)
         person = select(PEOPLE.c.id).where(PEOPLE.c.sub == user_sub).scalar_subquery()
         async with self._database.transaction() as sql:
             for table in (STATES, USER_TOUCHES, DEBUG_LOG):
                 await sql.execute(delete(table).where(table.c.user_id == person))
         return Erased(messages, touches)
 
-    async def _take_out(self, place: Place, user_sub: str, outlet: Outlet) -> int:
+    async def _take_out(self, valkey: Valkey, place: Place, user_sub: str, outlet: Outlet) -> int:
         taken = 0
-        found = await find(self._valkey, place, lambda message: message.user_sub == user_sub)
+        found = await find(valkey, place, lambda message: message.user_sub == user_sub)
         for raw, message in found.items():
-            writes = Writes(self._valkey.layout)
+            writes = Writes(valkey.layout)
             outlet.abandoned(writes, message, self._clock.now())
-            names, packed = writes.packed(self._valkey.layout)
-            taken += int(await TAKE_OUT(self._valkey, keys=[place, *names], args=(raw, packed)))
+            names, packed = writes.packed(valkey.layout)
+            taken += int(await TAKE_OUT(valkey, keys=[place, *names], args=(raw, packed)))
         return taken

@@ -50,7 +50,7 @@ class Handlers:
         ]
         if channel == "push":
             rows.append(TokenFields(news.destination, news.at))
-        writes = Writes(self._valkey.layout)
+        writes = Writes(self._valkey.lane_for(user_sub).layout)
         TO_LOG.queue.push_right(writes, *map(entry_of, rows))
         BY_USER.at(user_sub).remove(writes, news.message_uid)
         trace(writes, touch_uid, "destination reached", now, kept_seconds=self._trace_seconds,
@@ -61,7 +61,8 @@ class Handlers:
         self, channel: Channel, attempt_uid: str, touch_uid: str, user_sub: str, data_raw: str
     ) -> Ended:
         """A message failed: it is tried again, or that destination is given up, and the last one ends its touch."""
-        erased = await ERASED.at(user_sub).is_raised(self._valkey)
+        valkey = self._valkey.lane_for(user_sub)
+        erased = await ERASED.at(user_sub).is_raised(valkey)
         news, now = await self._outlets[channel].failed(data_raw, give_up=erased), self._clock.now()
         if news.after is After.IGNORED:
             return Ended.OTHERS_REMAIN
@@ -72,11 +73,11 @@ class Handlers:
         uid = _row_uid("utbl", news.message_uid, news.step)
         row = entry_of(DebugFields(uid, touch_uid, user_sub, event, now))
         if news.after is After.RETRIED:
-            async with self._valkey.pipeline(transaction=True) as pipeline:
+            async with valkey.pipeline(transaction=True) as pipeline:
                 self._note(pipeline, row, touch_uid, news, now)
                 await pipeline.execute()
             return Ended.OTHERS_REMAIN
-        writes = Writes(self._valkey.layout)
+        writes = Writes(valkey.layout)
         self._note(writes, row, touch_uid, news, now)
         BY_USER.at(user_sub).remove(writes, news.message_uid)
         return await self._pending.failed(touch_uid, news.message_uid, writes, now, user_sub)

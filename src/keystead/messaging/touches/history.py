@@ -54,8 +54,9 @@ class History:
             return []
         touches = await self._logged(user_sub, most, before)
         if before is None:
-            for uid in await BY_USER.at(user_sub).members(self._valkey):
-                await self._on_the_way(uid, touches)
+            valkey = self._valkey.lane_for(user_sub)
+            for uid in await BY_USER.at(user_sub).members(valkey):
+                await self._on_the_way(valkey, uid, touches)
         return sorted(touches.values(), key=lambda touch: touch.at, reverse=True)[:most]
 
     async def _logged(self, user_sub: UserSub, most: int, before: float | None) -> dict[str, PastTouch]:
@@ -76,11 +77,11 @@ class History:
                 touches[uid].status = "arrived"
         return touches
 
-    async def _on_the_way(self, uid: str, touches: dict[str, PastTouch]) -> None:
+    async def _on_the_way(self, valkey: Valkey, uid: str, touches: dict[str, PastTouch]) -> None:
         """What the log does not know yet; the index also holds uids of messages, which have no event of their own."""
-        waits = await PENDING.get(self._valkey, uid) is not None
+        waits = await PENDING.get(valkey, uid) is not None
         if uid not in touches:
-            steps = await traced(self._valkey, uid)
+            steps = await traced(valkey, uid)
             if not steps or "event" not in steps[0].facts:
                 return
             first = steps[0]

@@ -29,18 +29,22 @@ def register(
     pending: Pending, log: TouchLog, erasure: Erasure, *, stopping: Callable[[], bool] = lambda: False,
 ) -> None:
     """Add the room's jobs to the book."""
-    dispatcher = Dispatcher(valkey, clock, planner, outlets, stopping=stopping)
-    logging = LogJob(valkey, clock, log, stopping=stopping)
-    stale = StaleJob(valkey, clock, pending, GivenUp(valkey, planner), stopping=stopping)
+    planners = [(lane, planner.on(lane)) for lane in valkey.lanes]
+    dispatchers = [Dispatcher(lane, clock, plans, outlets, stopping=stopping) for lane, plans in planners]
+    logs = [LogJob(lane, clock, log, stopping=stopping) for lane in valkey.lanes]
+    sweeps = [StaleJob(lane, clock, pending, GivenUp(lane, plans), stopping=stopping) for lane, plans in planners]
 
     async def send() -> None:
-        await dispatcher.run()
+        for dispatcher in dispatchers:
+            await dispatcher.run()
 
     async def write_log() -> None:
-        await logging.run()
+        for logging in logs:
+            await logging.run()
 
     async def detect_stale() -> None:
-        await stale.run()
+        for stale in sweeps:
+            await stale.run()
 
     async def erased(user_sub: str) -> None:
         await erasure.erase(user_sub)
@@ -68,9 +72,14 @@ def crew(
     valkey: Valkey, clock: Clock, planner: Planner, outlets: Outlets, pending: Pending, log: TouchLog, *,
     workers: int = 1,
 ) -> list[Work]:
-    """What runs all the time: so many dispatchers, a writer of the log, and the search for touches without news."""
-    dispatchers: list[Work] = [Dispatcher(valkey, clock, planner, outlets) for _ in range(max(1, workers))]
-    return [*dispatchers, LogJob(valkey, clock, log), StaleJob(valkey, clock, pending, GivenUp(valkey, planner))]
+    """What runs all the time for each lane: so many dispatchers, a writer of the log, and the search for touches
+    without news."""
+    crew: list[Work] = []
+    for lane in valkey.lanes:
+        plans = planner.on(lane)
+        crew += [Dispatcher(lane, clock, plans, outlets) for _ in range(max(1, workers))]
+        crew += [LogJob(lane, clock, log), StaleJob(lane, clock, pending, GivenUp(lane, plans))]
+    return crew
 
 
 def _success(handlers: Handlers, channel: Channel) -> Callable[..., Awaitable[None]]:

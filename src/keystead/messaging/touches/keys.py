@@ -16,7 +16,7 @@ from keystead.keys import (
 from keystead.messaging.touches.models import CHANNELS, LogEntry, PendingTouch, Touch
 from keystead.patterns import PendingIndex, SmartLock, WorkList
 
-TOUCHES = Keyspace("messaging.touches", tag="msg")
+TOUCHES = Keyspace("messaging.touches", tag="msg", laned=True)
 
 QUEUED_SECONDS: Final = 24 * 3600
 INDEX_SECONDS: Final = 48 * 3600

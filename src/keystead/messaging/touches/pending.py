@@ -44,7 +44,7 @@ def open_pending(writes: Writes, touch: Touch, messages: list[str], now: float) 
 
 
 class Pending:
-    """Ends touches that wait."""
+    """Ends touches that wait, in the lane that the writes of whoever ends one are for."""
 
     def __init__(self, valkey: Valkey, *, trace_seconds: float) -> None:
         self._valkey, self._trace_seconds = valkey, trace_seconds
@@ -54,33 +54,38 @@ class Pending:
 
         ``user_sub``: on whose way the touch is no more, if it ends.
         """
-        names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "success", now, user_sub=user_sub)).packed(self._valkey.layout)
-        done = await SUCCESS(self._valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
+        valkey = self._valkey.lane(always.layout.lane)
+        names, packed = always.packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "success", now, user_sub=user_sub)).packed(valkey.layout)
+        done = await SUCCESS(valkey, keys=[*_three(uid), *names, *more], args=(uid, len(names), packed, ending))
         return Ended.NOW if done else Ended.BEFORE
 
     async def failed(self, uid: str, message: str, always: Writes, now: float, user_sub: str = "") -> Ended:
         """A channel message failed for good. ``always`` is written in any case, in the same step."""
-        names, packed = always.packed(self._valkey.layout)
-        more, ending = (await self._ending(uid, "failure", now, user_sub=user_sub)).packed(self._valkey.layout)
+        valkey = self._valkey.lane(always.layout.lane)
+        names, packed = always.packed(valkey.layout)
+        more, ending = (await self._ending(valkey, uid, "failure", now, user_sub=user_sub)).packed(valkey.layout)
         return Ended(await FAILED(
-            self._valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
+            valkey, keys=[*_three(uid), *names, *more], args=(uid, message, len(names), packed, ending)
         ))
 
     async def drop(self, uid: str, counted: Writes, now: float, why: str) -> Ended:
         """End a touch as failed, whatever its destinations. ``counted`` is written if it was there, whole or not."""
-        names, packed = counted.packed(self._valkey.layout)
-        ending = (await self._ending(uid, "failure", now, why)).add(counted)
-        more, packed_ending = ending.packed(self._valkey.layout)
+        valkey = self._valkey.lane(counted.layout.lane)
+        names, packed = counted.packed(valkey.layout)
+        ending = (await self._ending(valkey, uid, "failure", now, why)).add(counted)
+        more, packed_ending = ending.packed(valkey.layout)
         found = await DROP(
-            self._valkey, keys=[*_three(uid), *names, *more], args=(uid, packed, len(names), packed_ending)
+            valkey, keys=[*_three(uid), *names, *more], args=(uid, packed, len(names), packed_ending)
         )
         return Ended.BEFORE if found == 0 else Ended.NOW
 
-    async def _ending(self, uid: str, which: str, now: float, why: str = "", *, user_sub: str = "") -> Writes:
+    async def _ending(
+        self, valkey: Valkey, uid: str, which: str, now: float, why: str = "", *, user_sub: str = ""
+    ) -> Writes:
         """What ending the touch leads to. What is stored of a touch never changes, so it may be read beforehand."""
-        writes = Writes(self._valkey.layout)
-        record = await self._record(uid)
+        writes = Writes(valkey.layout)
+        record = await self._record(valkey, uid)
         if record is None:
             return writes
         if user_sub:
@@ -90,9 +95,10 @@ class Pending:
         trace(writes, uid, "ended", now, kept_seconds=self._trace_seconds, **facts)
         return writes
 
-    async def _record(self, uid: str) -> PendingTouch | None:
+    @staticmethod
+    async def _record(valkey: Valkey, uid: str) -> PendingTouch | None:
         try:
-            return await PENDING.record(uid).get(self._valkey)
+            return await PENDING.record(uid).get(valkey)
         except ErrorReply as error:
             if not str(error).startswith("WRONGTYPE"):
                 raise

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.keys import ListRef, RecordKey, Undecodable
+from keystead.messaging.sending import latest_run
 from keystead.messaging.touches.keys import PENDING, TO_LOG, TO_SEND
 from keystead.messaging.touches.places import purgatories
 from keystead.messaging.touches.stale import STALE_SECONDS
@@ -39,37 +38,52 @@ class Queues:
 
     async def to_send(self) -> QueueInfo:
         """Touches that wait to be made into messages."""
-        first = await self._first(TO_SEND.queue)
-        return QueueInfo(await TO_SEND.length(self._valkey), None if first is None else first.queued_at)
+        found = []
+        for lane in self._valkey.lanes:
+            first = await self._first(lane, TO_SEND.queue)
+            found.append(QueueInfo(await TO_SEND.length(lane), None if first is None else first.queued_at))
+        return _together(found)
 
     async def to_log(self) -> QueueInfo:
         """Rows that wait to be written."""
-        first = await self._first(TO_LOG.queue)
-        at = first.fields.get("created_at", first.fields.get("queued_at")) if first is not None else None
-        return QueueInfo(await TO_LOG.length(self._valkey), at if isinstance(at, int | float) else None)
+        found = []
+        for lane in self._valkey.lanes:
+            first = await self._first(lane, TO_LOG.queue)
+            at = first.fields.get("created_at", first.fields.get("queued_at")) if first is not None else None
+            found.append(QueueInfo(await TO_LOG.length(lane), at if isinstance(at, int | float) else None))
+        return _together(found)
 
     async def pending(self) -> QueueInfo:
         """Touches that wait for news; those that wait for too long are overdue."""
-        oldest = await PENDING.index.range(self._valkey, 0, 0)
-        late = await PENDING.index.count(self._valkey, most=self._clock.now() - STALE_SECONDS)
-        return QueueInfo(await PENDING.size(self._valkey), oldest[0][1] if oldest else None, late)
+        found = []
+        for lane in self._valkey.lanes:
+            oldest = await PENDING.index.range(lane, 0, 0)
+            late = await PENDING.index.count(lane, most=self._clock.now() - STALE_SECONDS)
+            found.append(QueueInfo(await PENDING.size(lane), oldest[0][1] if oldest else None, late))
+        return _together(found)
 
     async def last_run(self, name: str) -> dict[str, Any]:
-        """What the hash of a run says, and how many items its workers hold now."""
+        """What the hash of a run says, and how many items its workers hold now; of several lanes the latest run."""
         key, work = _RUNS[name]
-        found = await key.at().get(self._valkey)
-        facts: dict[str, Any] = {} if found is None else msgspec.to_builtins(found)
+        facts = latest_run([await key.at().get(lane) for lane in self._valkey.lanes])
         if work is not None:
-            places = await purgatories(self._valkey, work)
-            facts["in_purgatory"] = sum([await place.length(self._valkey) for place in places])
+            held = 0
+            for lane in self._valkey.lanes:
+                held += sum([await place.length(lane) for place in await purgatories(lane, work)])
+            facts["in_purgatory"] = held
         return facts
 
-    async def _first(self, place: ListRef[Any]) -> Any:
-        raw = await self._valkey.run(("LINDEX", place.name(self._valkey.layout), 0), _as_it_is, repeat=True)
+    async def _first(self, lane: Valkey, place: ListRef[Any]) -> Any:
+        raw = await lane.run(("LINDEX", place.name(lane.layout), 0), _as_it_is, repeat=True)
         try:
             return None if raw is None else place.codec.decode(raw)
         except Undecodable:
             return None
+
+
+def _together(lanes: list[QueueInfo]) -> QueueInfo:
+    oldest = min((one.oldest_at for one in lanes if one.oldest_at is not None), default=None)
+    return QueueInfo(sum(one.length for one in lanes), oldest, sum(one.overdue for one in lanes))
 
 
 def _as_it_is(reply: Any) -> Any:

@@ -53,21 +53,31 @@ class Touches:
     async def queue(self, touch: Touch, *, limited: bool = True) -> bool:
         """Queue a touch that was made before; False if its uid was seen within a day. ``LimitReached``, unless it is
         not to be ``limited``: it belongs to one that was accepted."""
-        writes = Writes(self._valkey.layout)
+        valkey = self._valkey.lane_for(touch.user_sub)
+        writes = Writes(valkey.layout)
         self.send_writes(writes, touch)
         limit = (TO_SEND.queue, self._most) if limited else None
-        done = await once(self._valkey, QUEUED.at(touch.uid), writes, limit=limit)
+        done = await once(valkey, QUEUED.at(touch.uid), writes, limit=limit)
         if done is Once.FULL:
             raise LimitReached(f"{self._most:,} touches wait already; try again later",
                                retry_after_seconds=FULL_SECONDS)
         return done is Once.DONE
 
     async def queue_many(self, touches: list[Touch]) -> list[Once]:
-        """``queue`` for many in one round trip; what became of each."""
-        async with self._valkey.pipeline(transaction=False) as pipeline:
+        """``queue`` for many in one round trip for each lane; what became of each."""
+        outcomes: dict[int, Once] = {}
+        for number, lane in enumerate(self._valkey.lanes):
+            mine = [place for place, touch in enumerate(touches) if lane.layout.lane_of(touch.user_sub) == number]
+            if mine:
+                done = await self._queue_many(lane, [touches[place] for place in mine])
+                outcomes |= zip(mine, done, strict=True)
+        return [outcomes[place] for place in range(len(touches))]
+
+    async def _queue_many(self, valkey: Valkey, touches: list[Touch]) -> list[Once]:
+        async with valkey.pipeline(transaction=False) as pipeline:
             waiting = []
             for touch in touches:
-                writes = Writes(self._valkey.layout)
+                writes = Writes(valkey.layout)
                 self.send_writes(writes, touch)
                 waiting.append(once(pipeline, QUEUED.at(touch.uid), writes, limit=(TO_SEND.queue, self._most)))
             await pipeline.execute()
@@ -110,11 +120,14 @@ class Touches:
 
     async def waiting(self) -> int:
         """How many wait to be sent."""
-        return await TO_SEND.length(self._valkey)
+        return sum(await self._lengths())
 
     async def has_room(self, most: int = 1) -> bool:
-        """Whether so many more would be accepted now."""
-        return await self.waiting() + most <= self._most
+        """Whether so many more would be accepted now, whosever they are: each lane has its own limit."""
+        return max(await self._lengths()) + most <= self._most
+
+    async def _lengths(self) -> list[int]:
+        return [await TO_SEND.length(lane) for lane in self._valkey.lanes]
 
 
 def _check_size(what: str, given: object, most: int) -> None:

@@ -60,7 +60,7 @@ class Tracer:
 
     async def _steps(self, uid: str) -> list[TraceEvent]:
         events = []
-        for step in await traced(self._valkey, uid):
+        for step in [step for lane in self._valkey.lanes for step in await traced(lane, uid)]:
             events.append(TraceEvent(step.at, uid, "step", step.what, dict(step.facts)))
             if "channel" not in step.facts or "event" in step.facts:  # the step of a touch, not of a message
                 events += [TraceEvent(step.at, uid, "count", name) for name in _COUNTED.get(step.what, ())]
@@ -76,9 +76,11 @@ class Tracer:
                   for row in log]
         events += [TraceEvent(row.created_at, uid, "row", USER_TOUCHES.name, {"uid": row.uid, "channel": row.channel})
                    for row in touches]
-        waiting = await find(self._valkey, TO_LOG.queue, lambda entry: _is_about(entry, uid))
-        return events + [TraceEvent(None, uid, "now", f"a row of {entry.table} waits to be written")
-                         for entry in waiting.values()]
+        for lane in self._valkey.lanes:
+            waiting = await find(lane, TO_LOG.queue, lambda entry: _is_about(entry, uid))
+            events += [TraceEvent(None, uid, "now", f"a row of {entry.table} waits to be written")
+                       for entry in waiting.values()]
+        return events
 
     async def _jobs(self, uids: set[str]) -> list[TraceEvent]:
         events = []
@@ -90,19 +92,25 @@ class Tracer:
         return events
 
     async def _now(self, uid: str) -> list[TraceEvent]:
-        if waits := await PENDING.get(self._valkey, uid):
-            remaining = await REMAINING.at(uid).members(self._valkey)
+        for lane in self._valkey.lanes:
+            if found := await self._now_in(lane, uid):
+                return found
+        return []
+
+    async def _now_in(self, valkey: Valkey, uid: str) -> list[TraceEvent]:
+        if waits := await PENDING.get(valkey, uid):
+            remaining = await REMAINING.at(uid).members(valkey)
             return [TraceEvent(waits.score, uid, "now", "waits for news", {"messages": sorted(remaining)})]
-        if place := await whereabouts(self._valkey, TO_SEND, uid):
+        if place := await whereabouts(valkey, TO_SEND, uid):
             return [TraceEvent(None, uid, "now", place)]
         for channel, outlet in self._outlets.items():
             more: dict[str, Place] = {f"waits in {place.logical}": place for place in outlet.waiting}
             more |= {f"waits for another try in {place.logical}": place for place in outlet.retrying}
-            if place := await whereabouts(self._valkey, outlet.work, uid, more):
+            if place := await whereabouts(valkey, outlet.work, uid, more):
                 return [TraceEvent(None, uid, "now", place, {"channel": channel})]
-            if await outlet.is_with_provider(self._valkey, uid, await traced(self._valkey, uid)):
+            if await outlet.is_with_provider(valkey, uid, await traced(valkey, uid)):
                 return [TraceEvent(None, uid, "now", "the provider has it, news is awaited", {"channel": channel})]
-            if await outlet.intent(uid).exists(self._valkey):
+            if await outlet.intent(uid).exists(valkey):
                 return [TraceEvent(None, uid, "now", "the provider is being asked", {"channel": channel})]
         return []
 

@@ -55,12 +55,15 @@ def channels_card(running: Running, shared: Shared[MessagesLook], step_in: Stepp
 
 
 async def _paused(running: Running, name: str) -> str:
-    await CHANNELS[name].pause(running.valkey)
+    channel = CHANNELS[name]
+    for lane in running.valkey.lanes_of(channel.paused_key):
+        await channel.pause(lane)
     return f"{NAMES[name]} messages are paused."
 
 
 async def _resumed(running: Running, name: str) -> str:
-    was = await CHANNELS[name].resume(running.valkey)
+    channel = CHANNELS[name]
+    was = any([await channel.resume(lane) for lane in running.valkey.lanes_of(channel.paused_key)])
     return f"{NAMES[name]} messages go on." if was else f"{NAMES[name]} messages were not paused."
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.engine import Valkey
 from keystead.jobs.dead_letters import group_of
 from keystead.keys import Undecodable
 from keystead.messaging.email.keys import NEWS as EMAIL_NEWS
@@ -77,7 +78,7 @@ async def dead_groups(running: Running) -> list[DeadGroup]:
     found: list[DeadGroup] = []
     for queue in WORKS:
         groups: dict[str, list[DeadLetter]] = {}
-        for letter, _ in await _letters(running, queue):
+        for letter, _, _ in await _letters(running, queue):
             groups.setdefault(group_of(letter.error), []).append(letter)
         found += [DeadGroup(queue, error, len(letters), letters[-1].error, max(one.dead_at for one in letters))
                   for error, letters in groups.items()]
@@ -87,23 +88,26 @@ async def dead_groups(running: Running) -> list[DeadGroup]:
 async def replay(running: Running, group: DeadGroup) -> int:
     """Let the letters of a group, as they were seen, be tried again; says how many."""
     work, moved = WORKS[group.queue], 0
-    chosen = [raw for letter, raw in await _letters(running, group.queue)
-              if group_of(letter.error) == group.error and letter.dead_at <= group.last_at]
-    for first in range(0, len(chosen), STEP_LETTERS):
-        moved += await work.replay_chosen(running.valkey, *chosen[first : first + STEP_LETTERS])
+    by_lane: dict[Valkey, list[bytes]] = {}
+    for letter, raw, lane in await _letters(running, group.queue):
+        if group_of(letter.error) == group.error and letter.dead_at <= group.last_at:
+            by_lane.setdefault(lane, []).append(raw)
+    for lane, chosen in by_lane.items():
+        for first in range(0, len(chosen), STEP_LETTERS):
+            moved += await work.replay_chosen(lane, *chosen[first : first + STEP_LETTERS])
     return moved
 
 
-async def _letters(running: Running, queue: str) -> list[tuple[DeadLetter, bytes]]:
-    dead = WORKS[queue].dead
-    raws: list[bytes] = await running.valkey.run(
-        ("LRANGE", dead.name(running.valkey.layout), -MOST_LETTERS, -1), list, repeat=True)
-    found = []
-    for raw in raws:
-        try:
-            found.append((dead.codec.decode(raw), raw))
-        except Undecodable:
-            continue  # the page of the key shows it; it is no letter that could be tried again
+async def _letters(running: Running, queue: str) -> list[tuple[DeadLetter, bytes, Valkey]]:
+    """Letters with their bytes and the lane they lie in."""
+    dead, found = WORKS[queue].dead, []
+    for lane in running.valkey.lanes_of(dead.declaration):
+        raws: list[bytes] = await lane.run(("LRANGE", dead.name(lane.layout), -MOST_LETTERS, -1), list, repeat=True)
+        for raw in raws:
+            try:
+                found.append((dead.codec.decode(raw), raw, lane))
+            except Undecodable:
+                continue  # the page of the key shows it; it is no letter that could be tried again
     return found
 
 

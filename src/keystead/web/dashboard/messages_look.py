@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from keystead.app import Running
+from keystead.engine import Valkey
 from keystead.keys import ListRef, Undecodable
 from keystead.messaging.email.keys import RECEIPT_PENDING
 from keystead.messaging.email.keys import SENDING as EMAIL
@@ -72,32 +73,51 @@ async def look_at(running: Running) -> MessagesLook:
 
 
 async def _channel(running: Running, name: str) -> ChannelLook:
-    valkey, channel = running.valkey, CHANNELS[name]
+    return together([await _in_lane(running, lane, name) for lane in running.valkey.lanes])
+
+
+def together(lanes: list[ChannelLook]) -> ChannelLook:
+    """A channel in all lanes of a cluster: sums, the oldest of all, and the breaker and pause of the one worst off."""
+    if len(lanes) == 1:
+        return lanes[0]
+    oldest = min((one.oldest_at for one in lanes if one.oldest_at is not None), default=None)
+    held = max(lanes, key=lambda one: (one.is_held, one.paused_seconds or 0.0))
+    broken = max(lanes, key=lambda one: (("closed", "probing", "open").index(one.breaker), one.failed_calls))
+    return ChannelLook(
+        lanes[0].name, tuple(map(sum, zip(*(one.lanes for one in lanes), strict=True))),
+        sum(one.retrying for one in lanes), sum(one.pending for one in lanes), sum(one.overdue for one in lanes),
+        sum(one.dead for one in lanes), oldest, broken.breaker, broken.failed_calls, held.paused,
+        held.paused_seconds,
+    )
+
+
+async def _in_lane(running: Running, valkey: Valkey, name: str) -> ChannelLook:
+    channel = CHANNELS[name]
     lanes = await asyncio.gather(*(channel.waiting(lane).length(valkey) for lane in LANES))
     retrying = await asyncio.gather(*(channel.retrying(lane).size(valkey) for lane in LANES))
-    oldest = await asyncio.gather(*(_queued_at(running, channel.waiting(lane)) for lane in LANES))
-    pending, overdue = await _pending(running, name)
+    oldest = await asyncio.gather(*(_queued_at(valkey, channel.waiting(lane)) for lane in LANES))
+    pending, overdue = await _pending(running, valkey, name)
     paused = channel.paused_key.at()
     is_paused, seconds = await asyncio.gather(paused.exists(valkey), paused.remaining_seconds(valkey))
-    breaker, failed = await _breaker(running, channel)
+    breaker, failed = await _breaker(running, valkey, channel)
     return ChannelLook(
         name, tuple(lanes), sum(retrying), pending, overdue, await channel.work.dead.length(valkey),
         min((at for at in oldest if at is not None), default=None), breaker, failed, is_paused, seconds,
     )
 
 
-async def _queued_at(running: Running, place: ListRef[Any]) -> float | None:
+async def _queued_at(valkey: Valkey, place: ListRef[Any]) -> float | None:
     """Since when the first of a lane waits; None for nothing, and for what does not say."""
-    name = place.name(running.valkey.layout)
-    raw: bytes | None = await running.valkey.run(("LINDEX", name, 0), lambda reply: reply, repeat=True)
+    name = place.name(valkey.layout)
+    raw: bytes | None = await valkey.run(("LINDEX", name, 0), lambda reply: reply, repeat=True)
     try:
         return None if raw is None else float(place.codec.decode(raw).initially_queued_at)
     except Undecodable:
         return None
 
 
-async def _pending(running: Running, name: str) -> tuple[int, int]:
-    valkey, settings, now = running.valkey, running.settings, running.clock.now()
+async def _pending(running: Running, valkey: Valkey, name: str) -> tuple[int, int]:
+    settings, now = running.settings, running.clock.now()
     if name == "sms":  # by the time when the provider is asked
         return (await SMS_PENDING.size(valkey),
                 await SMS_PENDING.index.count(valkey, most=now - LATE_SECONDS))
@@ -109,9 +129,9 @@ async def _pending(running: Running, name: str) -> tuple[int, int]:
     return await cold.size(valkey) + await HOT.length(valkey), await cold.count(valkey, most=late)
 
 
-async def _breaker(running: Running, channel: Channel[Any]) -> tuple[BreakerSays, int]:
+async def _breaker(running: Running, valkey: Valkey, channel: Channel[Any]) -> tuple[BreakerSays, int]:
     """As the breaker would judge, without asking it: a question may be taken for a try."""
-    breaker, valkey = channel.breaker, running.valkey
+    breaker = channel.breaker
     assert isinstance(breaker.trips, FailureShare)
     calls, probe = await asyncio.gather(
         breaker.calls.at().range(valkey, -breaker.trips.of_calls, -1), breaker.probe.at().get(valkey)

@@ -15,6 +15,7 @@ from keystead.stats.charts_calendar import today_of, zone_name
 from keystead.stats.charts_cohorts import CohortGrid
 from keystead.stats.charts_rows import DayRows
 from keystead.stats.charts_views import MOST_DAYS, ViewsChart
+from keystead.stats.lanes import ever_counted
 from keystead.web.dashboard.shown import shown_count, shown_share
 from keystead.web.dashboard.stats_heatmap import overall, period_said
 from keystead.web.dashboard.stats_range import StatsRange
@@ -105,7 +106,7 @@ class StatsReader:
     async def _try(self, one: Charted) -> Card | Tile | None:
         """None for what never counted anything. Trouble with one thing does not hide the others."""
         try:
-            return None if await one.earliest(self._valkey) is None else await self._read(one)
+            return await self._read(one) if await ever_counted(self._valkey, one) else None
         except Unavailable:
             raise
         except (KeysteadError, ErrorReply) as error:
