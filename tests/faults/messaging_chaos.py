@@ -173,58 +173,48 @@ class Chaos:
         async with aiohttp.ClientSession() as session:
             answer = await session.post(f"{self.sandbox_url}/faults", json=FAULTS)
             assert answer.status == 200, await answer.text()
-        crew = [await start("work", str(self._file)) for _ in range(WORKERS)]
-        server = await start("serve", str(self._file))
         pause = 1.0 * self.kills / max(1, self.touches)
+        parts = {f"worker {number}": ("work", str(self._file)) for number in range(WORKERS)}
+        parts["server"] = ("serve", str(self._file))
+        parts["producer"] = ("produce", str(self._file), "0", str(self.touches), str(pause))
+        cast = {name: await start(*words) for name, words in parts.items()}
 
-        async def producer() -> Program:
-            return await start("produce", str(self._file), "0", str(self.touches), str(pause))
+        async def replace() -> None:
+            """Whoever ended by itself, because it could not start, is started again."""
+            for name, program in cast.items():
+                if program.process.returncode is not None and not program.words("produced"):
+                    cast[name] = await start(*parts[name])
 
-        boss = await producer()
-        for program in (*crew, server, boss):
+        for program in cast.values():
             await program.hears("working", seconds=120)
         done = 0
         while done < self.kills:
             await asyncio.sleep(self._random.uniform(0.1, 1.2))
             what = self._random.choices(("worker", "server", "valkey", "sandbox", "producer"), (6, 3, 2, 2, 1))[0]
-            if what == "worker":
-                place = self._random.randrange(WORKERS)
-                if not crew[place].words("working"):
-                    continue  # one that still starts holds nothing
-                await crew[place].kill()
-                crew[place] = await start("work", str(self._file))
-            elif what == "server":
-                if not server.words("working"):
-                    continue
-                await server.kill()
-                server = await start("serve", str(self._file))
-            elif what == "sandbox":
+            if what == "sandbox":
                 await sandbox.kill()
                 sandbox = await self._sandbox(start_sandbox)
-            elif what == "producer":
-                if boss.words("produced") or not boss.words("working"):
-                    continue
-                await boss.kill()
-                boss = await producer()
-            else:
+            elif what == "valkey":
                 await self._kill_valkey()
+            else:
+                name = f"worker {self._random.randrange(WORKERS)}" if what == "worker" else what
+                if cast[name].words("produced") or not cast[name].words("working"):
+                    continue  # one that still starts holds nothing
+                await cast[name].kill()
+                cast[name] = await start(*parts[name])
             self.report.kills[what] += 1
             done += 1
             if done % 10 == 0:
                 tell(f"{done} of {self.kills} kills")
-            for place, program in enumerate(crew):  # whoever ended by itself, because it could not start
-                if program.process.returncode is not None:
-                    crew[place] = await start("work", str(self._file))
-            if server.process.returncode is not None:
-                server = await start("serve", str(self._file))
-            if boss.process.returncode is not None and not boss.words("produced"):
-                boss = await producer()
-        while not boss.words("produced"):
-            if boss.process.returncode is not None:
-                boss = await producer()
+            await replace()
+        while not cast["producer"].words("produced"):
+            await replace()
             await asyncio.sleep(1)
-        for program in (*crew, server):
-            await program.hears("working", seconds=120)
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while not all(program.words("working") for program in cast.values()):
+            assert time.monotonic() < deadline, "the programs do not start any more"
+            await replace()  # the last kill may have hit whoever was just starting
+            await asyncio.sleep(1)
 
     async def _kill_valkey(self) -> None:
         if isinstance(self._server, LocalServer):

@@ -116,6 +116,8 @@ class LocalCluster:
                 "cluster-announce-ip": "127.0.0.1",
                 "cluster-node-timeout": 1500,
                 "cluster-allow-replica-migration": "no",
+                # A replica may be promoted however late: by default one whose primary is gone for 25 s never is again.
+                "cluster-replica-validity-factor": 0,
                 "repl-diskless-sync-delay": 0,
                 "save": "",
                 "appendonly": "yes",
