@@ -1,0 +1,27 @@
+"""What somebody says about the keys of a server: read from documents, code and servers, written as a file."""
+
+from keystead.inventory.models import (
+    SERVER_TYPES,
+    Certainty,
+    Entry,
+    Expiry,
+    Fact,
+    Inventory,
+    Note,
+    Observation,
+    Rule,
+    Source,
+)
+
+__all__ = [
+    "Certainty",
+    "Entry",
+    "Expiry",
+    "Fact",
+    "Inventory",
+    "Note",
+    "Observation",
+    "Rule",
+    "SERVER_TYPES",
+    "Source",
+]
