@@ -1,5 +1,6 @@
 """What somebody says about the keys of a server: read from documents, code and servers, written as a file."""
 
+from keystead.inventory.matching import Found, Matcher
 from keystead.inventory.models import (
     SERVER_TYPES,
     Certainty,
@@ -18,7 +19,9 @@ __all__ = [
     "Entry",
     "Expiry",
     "Fact",
+    "Found",
     "Inventory",
+    "Matcher",
     "Note",
     "Observation",
     "Rule",

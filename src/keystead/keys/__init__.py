@@ -58,6 +58,8 @@ from keystead.keys.variables import (
     Matching,
     OneOf,
     Value,
+    kind_of_name,
+    kind_of_text,
 )
 
 __all__ = [
@@ -158,6 +160,8 @@ __all__ = [
     "inventory_rows",
     "judge",
     "key_slot",
+    "kind_of_name",
+    "kind_of_text",
     "personal_marks",
     "read_key",
     "spell_key",
