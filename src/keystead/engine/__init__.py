@@ -4,9 +4,10 @@ from keystead.engine.address import Address, parse
 from keystead.engine.client import Valkey
 from keystead.engine.connect import connect
 from keystead.engine.embedded import EmbeddedServer, attach
-from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, ServerAway, ServerTooOld
+from keystead.engine.failures import AnswerLost, CutOff, ErrorReply, KeyMoved, LoginRefused, ServerAway, ServerTooOld
 from keystead.engine.hub import Hub
 from keystead.engine.listener import Listener, Message
+from keystead.engine.lookout import Lookout, lookout
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.scan import scan
 from keystead.engine.scripts import Script
@@ -17,9 +18,12 @@ __all__ = [
     "AnswerLost",
     "CutOff",
     "EmbeddedServer",
+    "ErrorReply",
     "Hub",
+    "KeyMoved",
     "Listener",
     "LoginRefused",
+    "Lookout",
     "Message",
     "Pipeline",
     "Script",
@@ -28,6 +32,7 @@ __all__ = [
     "Valkey",
     "attach",
     "connect",
+    "lookout",
     "parse",
     "scan",
     "sync_clock",

@@ -204,18 +204,21 @@ class Valkey(Laned, redis.asyncio.Redis):  # type: ignore[misc]  # two of redis-
 
     async def call_block(self, commands: Sequence[tuple[Any, ...]], *, repeat: bool = False) -> list[Reply]:
         """Commands as one contiguous row over the shared wire; all raw replies, server errors among them."""
-        raw = b"".join([pack(command) for command in commands])
+        return await self.call_packed(b"".join([pack(command) for command in commands]), len(commands), repeat=repeat)
+
+    async def call_packed(self, raw: bytes, replies: int, *, repeat: bool = False) -> list[Reply]:
+        """As ``call_block``, for commands that are in the form of the protocol already."""
         connection = self._pick().connection
         if connection is None or connection.congested:
-            return list(await self._patiently(raw, len(commands), repeat))
+            return list(await self._patiently(raw, replies, repeat))
         try:
-            answers = await connection.send_block(raw, len(commands))
+            answers = await connection.send_block(raw, replies)
         except RECOVERABLE as error:
-            return list(await self._patiently(raw, len(commands), repeat, error, connection))
+            return list(await self._patiently(raw, replies, repeat, error, connection))
         refusal = self._refusal(answers, connection)
         if refusal is None:
             return answers
-        return list(await self._patiently(raw, len(commands), repeat, refusal, connection))
+        return list(await self._patiently(raw, replies, repeat, refusal, connection))
 
     def _pick(self) -> Wire:
         if len(self._wires) == 1:

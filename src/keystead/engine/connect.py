@@ -1,6 +1,7 @@
 """From a URL to a client."""
 
 import ssl
+from dataclasses import replace
 
 from keystead.engine.address import Address, Kind, Tls, parse
 from keystead.engine.client import Valkey
@@ -17,12 +18,14 @@ async def connect(
     settings: ValkeySettings | None = None,
     layout: Layout | None = None,
     lanes: int = 1,
+    only_looks: bool = False,
 ) -> Valkey:
     """A client for the server at ``url``, connected and logged in.
 
     ``layout`` defaults to plain names on one server and tagged names on a cluster, where the keys of laned keyspaces
     are there in so many ``lanes``; all who use a cluster must say the same. Raises at once what is wrong: ``Invalid``
-    for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in.
+    for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in. Who ``only_looks`` is not
+    refused by age, down to Redis 6: the commands that read keys are the same there.
     """
     address = parse(url) if isinstance(url, str) else url
     settings = settings or ValkeySettings()
@@ -34,16 +37,16 @@ async def connect(
         from keystead.engine.cluster import ClusterValkey
 
         cluster = ClusterValkey(
-            [_endpoint(address, host, port) for host, port in address.hosts],
+            [replace(_endpoint(address, host, port), only_looks=only_looks) for host, port in address.hosts],
             settings=settings,
             layout=layout or Layout.tagged(lanes),
         )
         return await _opened(cluster, address)
     if address.kind is Kind.SENTINEL:
-        valkey = _following_sentinels(address, settings, layout or Layout.PLAIN)
+        valkey = _following_sentinels(address, settings, layout or Layout.PLAIN, only_looks)
     else:
         host, port = address.hosts[0] if address.hosts else ("", 0)
-        endpoint = _endpoint(address, host, port)
+        endpoint = replace(_endpoint(address, host, port), only_looks=only_looks)
 
         async def find() -> Endpoint:
             return endpoint
@@ -86,8 +89,8 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def _following_sentinels(address: Address, settings: ValkeySettings, layout: Layout) -> Valkey:
-    primary = _endpoint(address, "", 0)
+def _following_sentinels(address: Address, settings: ValkeySettings, layout: Layout, only_looks: bool) -> Valkey:
+    primary = replace(_endpoint(address, "", 0), only_looks=only_looks)
     sentinels = [
         Endpoint(
             host=host,
@@ -97,6 +100,7 @@ def _following_sentinels(address: Address, settings: ValkeySettings, layout: Lay
             client_name=primary.client_name,
             tls=primary.tls,
             tls_host=host,
+            only_looks=only_looks,
         )
         for host, port in address.hosts
     ]

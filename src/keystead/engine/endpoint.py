@@ -31,6 +31,8 @@ class Endpoint:
     tls: ssl.SSLContext | None = None
     tls_host: str | None = None
     must_be_primary: bool = False
+    # For those who only look: any server that speaks RESP3 will do, and a replica in a cluster answers for its slots.
+    only_looks: bool = False
 
     @property
     def display(self) -> str:
@@ -119,11 +121,15 @@ async def _log_in(connection: Connection, endpoint: Endpoint) -> None:
         if not isinstance(greeting, dict):
             raise ServerTooOld(f"{endpoint.display} does not speak RESP3; Keystead needs Valkey 8 or Redis 7")
         connection.facts = {_text(name): _text(value) for name, value in greeting.items()}
-        _check_version(connection.facts, endpoint)
+        if not endpoint.only_looks:
+            _check_version(connection.facts, endpoint)
         if endpoint.must_be_primary and connection.facts.get("role") not in ("master", "primary"):
             raise ServerAway(f"{endpoint.display} is not the primary any more")
         if endpoint.db:
             await connection.send(pack(("SELECT", endpoint.db)))
+        if endpoint.only_looks and connection.facts.get("mode") == "cluster":
+            with contextlib.suppress(redis.exceptions.ResponseError):
+                await connection.send(pack(("READONLY",)))
         await _ask_whether_ready(connection)
     except (redis.exceptions.AuthenticationError, redis.exceptions.NoPermissionError) as error:
         raise LoginRefused(_refusal(endpoint, error)) from error

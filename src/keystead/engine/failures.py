@@ -6,6 +6,8 @@ from keystead.errors import Refused, ReplyLost, Unavailable
 
 # The server's own error reply (out of memory, no permission…), for rooms above that must not know redis-py.
 ErrorReply = redis.exceptions.ResponseError
+# What a node of a cluster says of a key that lies elsewhere, now or for the moment.
+KeyMoved = redis.exceptions.AskError
 
 
 class ServerAway(Unavailable, redis.exceptions.ConnectionError):

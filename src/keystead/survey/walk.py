@@ -1,0 +1,287 @@
+"""Walks every key of a server: names, types, expiries and sizes, and never a value.
+
+One SCAN step and the questions about the keys of the step before travel together, so a page costs one round trip. What
+the server does not let us ask is left out and said; what it held when it went away is kept and marked.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+
+from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey
+from keystead.errors import Invalid, Unavailable
+from keystead.keys import Reply
+from keystead.survey.pace import Pace
+
+# Longer names are counted and not asked about: three questions would send the name three times.
+LONGEST_NAME_BYTES = 1024 * 1024
+# A page of names larger than this makes the next ones smaller.
+LARGE_PAGE_BYTES = 4 * 1024 * 1024
+UNKNOWN_TTL = -3
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Page:
+    """Some keys and what the server said of them, each list in the order of ``keys``.
+
+    ``types`` are the server's own words, empty where it did not tell. ``ttls_ms`` is -1 for a key that never expires
+    and ``UNKNOWN_TTL`` where the server did not tell. ``memory_bytes`` is 0 where it did not tell.
+    """
+
+    keys: list[bytes]
+    types: list[str]
+    ttls_ms: list[int]
+    memory_bytes: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One fact about a key: the command around its name, in the protocol's form, and what lacks without it."""
+
+    name: str
+    front: bytes
+    lacks: str
+
+
+_TYPE = _Question("TYPE", b"*2\r\n$4\r\nTYPE\r\n", "types are unknown")
+_PTTL = _Question("PTTL", b"*2\r\n$4\r\nPTTL\r\n", "expiries are unknown")
+_MEMORY = _Question("MEMORY USAGE", b"*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n", "memory is unknown")
+
+
+class Walk:
+    """One walk over all keys. ``pages`` may be asked for once; the other attributes hold what is known so far.
+
+    ``keys`` is how many were given out, ``total`` how many there are as far as the servers can tell; ``partial`` says
+    why the walk ended early, and is empty if it did not. ``notes`` are what the servers did not let us ask.
+    """
+
+    def __init__(
+        self,
+        look: Lookout,
+        *,
+        match: str | bytes | None = None,
+        most_keys: int | None = None,
+        memory: bool = True,
+        pace: Pace | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if most_keys is not None and most_keys < 1:
+            raise Invalid("a sample needs at least one key")
+        self.keys = 0
+        self.scanned = 0
+        self.total = 0
+        self.partial = ""
+        self.notes: list[str] = list(look.notes)
+        self.hidden_keys = 0
+        self.complete = False
+        self.pace = pace or Pace()
+        self._look = look
+        self._match = match
+        self._most = most_keys
+        self._progress = progress
+        self._questions = [_TYPE, _PTTL, _MEMORY] if memory else [_TYPE, _PTTL]
+
+    async def pages(self) -> AsyncIterator[Page]:
+        """The keys, page after page. A key that is there all the time comes at least once, perhaps twice.
+
+        Ends early, with ``partial`` set, if a server goes away, restarts or stays slow. Raises ``Unavailable`` only
+        if the walk cannot even begin.
+        """
+        sizes = [await self._size(node) for node in self._look.nodes]
+        self.total = sum(sizes)
+        self._tell()
+        whole = 0
+        for node, size in zip(self._look.nodes, sizes, strict=True):
+            most = None if self._most is None else max(1, round(self._most * size / max(1, self.total)))
+            try:
+                async for page in self._of_node(node, most):
+                    yield page
+                whole += 1
+            except (Unavailable, ErrorReply) as error:
+                if isinstance(error, ErrorReply) and not self.scanned:
+                    raise Unavailable(f"the server does not let us walk its keys: {error}") from error
+                self._ended(f"a server went away: {error}")
+            if self.pace.gave_up:
+                self._ended("the server answers slowly, so the walk was ended to spare it")
+                break
+        self.complete = not self.partial
+        if self.hidden_keys:
+            self.notes.append(f"{self.hidden_keys:,} keys may not be asked about by this user")
+
+    def _ended(self, why: str) -> None:
+        self.partial = self.partial or f"{why} ({self.keys:,} of about {self.total:,} keys were seen)"
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(min(self.scanned, self.total), self.total)
+
+    async def _size(self, node: Valkey) -> int:
+        try:
+            return int(await node.call(("DBSIZE",), repeat=True))
+        except ErrorReply:  # a user who may not ask
+            return 0
+
+    async def _of_node(self, node: Valkey, most: int | None) -> AsyncIterator[Page]:
+        identity = await _identity(node)
+        # Asked often at first: the quickest answer is what the later ones are measured by.
+        for _ in range(5):
+            await self._ping(node)
+        cursor: bytes | None = b"0"
+        names: list[bytes] = []
+        given = 0
+        while cursor is not None or names:
+            page, cursor, names = await self._step(node, cursor, names)
+            if page.keys:
+                given += len(page.keys)
+                self.keys += len(page.keys)
+                yield page
+            self._tell()
+            if self.pace.gave_up or (most is not None and given >= most):
+                return
+            await self._rest(node)
+        if await _identity(node) != identity:
+            raise Unavailable("it restarted or was replaced while its keys were walked, so some may be missing")
+
+    async def _rest(self, node: Valkey) -> None:
+        if self.pace.wants_ping(time.monotonic()):
+            await self._ping(node)
+        rest = self.pace.rest_seconds(time.monotonic())
+        if rest > 0.001:  # a shorter sleep costs more than it saves, and is made up for later
+            await asyncio.sleep(rest)
+
+    async def _ping(self, node: Valkey) -> None:
+        began = time.monotonic()
+        with contextlib.suppress(ErrorReply):  # a user without the right; the refusal takes as long
+            await node.call(("PING",), repeat=True)
+        now = time.monotonic()
+        self.pace.pinged(now - began, now)
+
+    async def _step(
+        self, node: Valkey, cursor: bytes | None, names: Sequence[bytes]
+    ) -> tuple[Page, bytes | None, list[bytes]]:
+        """One round trip: the facts of ``names``, and the next names."""
+        asked = [name for name in names if len(name) <= LONGEST_NAME_BYTES]
+        raw = b"".join(_packed(asked, self._questions))
+        count = self.pace.page_keys
+        if cursor is not None:
+            raw += _scan(cursor, count, self._match)
+        questions = tuple(self._questions)
+        replies = len(asked) * len(questions) + (cursor is not None)
+        began = time.monotonic()
+        answers = await node.call_packed(raw, replies, repeat=True)
+        now = time.monotonic()
+        self.pace.took(now - began, count if cursor is not None else 0, now)
+        following: bytes | None = None
+        found: list[bytes] = []
+        if cursor is not None:
+            reply = answers.pop()
+            if isinstance(reply, Exception):
+                raise reply
+            following, found = (None if reply[0] == b"0" else bytes(reply[0])), list(dict.fromkeys(reply[1]))
+            self.scanned += max(count, len(found))
+            if sum(map(len, found)) > LARGE_PAGE_BYTES:
+                self.pace.page_keys = max(1, count // 8)
+        page = self._read(asked, answers, questions)
+        if len(asked) < len(names):
+            self._too_long(page, [name for name in names if len(name) > LONGEST_NAME_BYTES])
+        return page, following, found
+
+    def _too_long(self, page: Page, names: list[bytes]) -> None:
+        for name in names:
+            page.keys.append(name)
+            page.types.append("")
+            page.ttls_ms.append(UNKNOWN_TTL)
+            page.memory_bytes.append(0)
+        self._note(f"names of more than {LONGEST_NAME_BYTES // 1024:,} KiB were counted and not asked about")
+
+    def _note(self, says: str) -> None:
+        if says not in self.notes:
+            self.notes.append(says)
+
+    # -- reading answers --------------------------------------------------------------------------------------------
+
+    def _read(self, names: list[bytes], answers: list[Reply], questions: tuple[_Question, ...]) -> Page:
+        count = len(names)
+        step = len(questions)
+        columns = {question: answers[place::step] for place, question in enumerate(questions)}
+        types = self._types(columns.get(_TYPE), count)
+        ttls = self._numbers(_PTTL, columns.get(_PTTL), count, UNKNOWN_TTL)
+        memory = self._numbers(_MEMORY, columns.get(_MEMORY), count, 0)
+        if "none" in types or -2 in ttls:  # went away between two steps
+            there = [place for place in range(count) if types[place] != "none" and ttls[place] != -2]
+            return Page([names[at] for at in there], [types[at] for at in there], [ttls[at] for at in there],
+                        [memory[at] for at in there])
+        return Page(names, types, ttls, memory)
+
+    def _types(self, column: list[Reply] | None, count: int) -> list[str]:
+        if column is None:
+            return [""] * count
+        try:
+            return [_KNOWN_TYPES[reply] for reply in column]
+        except KeyError:  # an error, or the type of a module
+            return [("none" if self._is_gone(_TYPE, reply) else "") if isinstance(reply, Exception)
+                    else reply.decode(errors="replace") if isinstance(reply, bytes) else str(reply)
+                    for reply in column]
+
+    def _numbers(self, question: _Question, column: list[Reply] | None, count: int, unknown: int) -> list[int]:
+        if column is None:
+            return [unknown] * count
+        try:
+            sum(column)
+            return column
+        except TypeError:  # an error, or None for a key that is gone
+            for reply in column:
+                if isinstance(reply, Exception):
+                    self._is_gone(question, reply)
+            return [reply if isinstance(reply, int) else unknown for reply in column]
+
+    def _is_gone(self, question: _Question, error: Exception) -> bool:
+        """Whether a refusal means that the key moved away. A question that is never answered is asked no more."""
+        says = str(error)
+        if isinstance(error, KeyMoved):
+            return True
+        if _is_about_the_key(says):
+            self.hidden_keys += question is self._questions[0]
+        elif question in self._questions:
+            self._questions.remove(question)
+            self._note(f"{question.lacks}: the server does not let us use {question.name} ({says})")
+        return False
+
+
+_KNOWN_TYPES = {name.encode(): name for name in ("string", "hash", "list", "set", "zset", "stream", "none")}
+
+
+def _is_about_the_key(says: str) -> bool:
+    """Whether a refusal concerns one key and not the command; servers of different age say it differently."""
+    lower = says.lower()
+    return "permission" in lower and "run the" not in lower and "key" in lower
+
+
+def _packed(names: Sequence[bytes], questions: Sequence[_Question]) -> list[bytes]:
+    """All questions about all names. Written out as the protocol has it: objects for a million keys cost seconds."""
+    form = b"".join(question.front + b"%b" for question in questions)
+    times = len(questions)
+    if times == 3:
+        return [form % (tail, tail, tail) for tail in [b"$%d\r\n%b\r\n" % (len(name), name) for name in names]]
+    return [form % ((b"$%d\r\n%b\r\n" % (len(name), name),) * times) for name in names]
+
+
+def _scan(cursor: bytes, count: int, match: str | bytes | None) -> bytes:
+    words = [b"SCAN", cursor, b"COUNT", b"%d" % count]
+    if match is not None:
+        words += [b"MATCH", match.encode(errors="surrogateescape") if isinstance(match, str) else match]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+
+
+async def _identity(node: Valkey) -> bytes:
+    """Which run of which server answers; a cursor means nothing to another one. Empty if it does not say."""
+    try:
+        facts = await node.call(("INFO", "server"), repeat=True)
+    except ErrorReply:
+        return b""
+    lines = facts.splitlines() if isinstance(facts, bytes) else []
+    return next((line for line in lines if line.startswith(b"run_id:")), b"")

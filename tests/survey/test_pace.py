@@ -1,0 +1,51 @@
+"""The pace of a walk, with times told instead of measured."""
+
+from keystead.survey.pace import LARGEST_PAGE_KEYS, LONGEST_REST_SECONDS, SMALLEST_PAGE_KEYS, Pace
+
+
+def test_quick_pages_go_at_the_rate_and_no_faster() -> None:
+    pace = Pace(1000)
+    pace.pinged(0.001, 10.0)
+    now = 10.0
+    for _ in range(10):
+        now += 0.002
+        pace.took(0.002, 500, now)
+        now += pace.rest_seconds(now)
+    assert 14.5 < now < 15.1, "5,000 keys at 1,000 a second"
+    assert pace.page_keys == LARGEST_PAGE_KEYS
+
+
+def test_page_that_holds_the_server_is_followed_by_smaller_ones_and_rests() -> None:
+    pace = Pace(1e9)
+    pace.pinged(0.001, 0.0)
+    pace.took(0.051, 500, 1.0)
+    assert pace.page_keys == LARGEST_PAGE_KEYS // 2 and pace.slow_pages == 1
+    assert 0.19 < pace.rest_seconds(1.0) < 0.21
+    for _ in range(20):
+        pace.took(5.0, 500, 2.0)
+    assert pace.page_keys == SMALLEST_PAGE_KEYS
+    assert pace.rest_seconds(2.0) == LONGEST_REST_SECONDS
+    for _ in range(10):
+        pace.took(0.002, 16, 3.0)
+    assert pace.page_keys == LARGEST_PAGE_KEYS, "it recovers"
+
+
+def test_long_way_to_the_server_does_not_count() -> None:
+    pace = Pace(1e9)
+    pace.pinged(0.2, 0.0)
+    pace.took(0.205, 500, 1.0)
+    assert pace.slow_pages == 0 and pace.rest_seconds(1.0) == 0
+
+
+def test_server_that_is_late_is_left_alone_and_in_the_end_for_good() -> None:
+    pace = Pace(1e9, late_seconds=0.01, give_up_seconds=5)
+    pace.pinged(0.001, 0.0)
+    pace.pinged(0.1, 1.0)
+    assert 0.39 < pace.rest_seconds(1.0) < 0.41 and not pace.gave_up
+    assert pace.wants_ping(1.4), "it is asked again at once after the rest"
+    pace.pinged(0.002, 2.0)
+    pace.pinged(0.1, 3.0)
+    pace.pinged(0.1, 7.0)
+    assert not pace.gave_up
+    pace.pinged(0.1, 8.5)
+    assert pace.gave_up
