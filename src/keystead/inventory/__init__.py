@@ -1,5 +1,6 @@
 """What somebody says about the keys of a server: read from documents, code and servers, written as a file."""
 
+from keystead.inventory.expiries import judge_expiry, parse_expiry, spell_expiry
 from keystead.inventory.matching import Found, Matcher
 from keystead.inventory.models import (
     SERVER_TYPES,
@@ -27,4 +28,7 @@ __all__ = [
     "Rule",
     "SERVER_TYPES",
     "Source",
+    "judge_expiry",
+    "parse_expiry",
+    "spell_expiry",
 ]

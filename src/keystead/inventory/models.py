@@ -64,7 +64,10 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """When a key ends. ``seconds`` is there for rules that have a length."""
+    """When a key ends. ``seconds`` is there for rules that have a length.
+
+    With ``NONE`` it means that a key may end all the same, but then after at most so long.
+    """
 
     rule: Rule
     seconds: float | None = None
