@@ -14,6 +14,7 @@ from keystead.inventory.models import (
     Rule,
     Source,
 )
+from keystead.inventory.patterns import shape
 
 __all__ = [
     "Certainty",
@@ -30,5 +31,6 @@ __all__ = [
     "Source",
     "judge_expiry",
     "parse_expiry",
+    "shape",
     "spell_expiry",
 ]
