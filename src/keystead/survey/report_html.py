@@ -149,8 +149,8 @@ def _personal(audit: Audit) -> str:
 def _patterns(audit: Audit) -> str:
     rows = "".join(_pattern_row(entry, tally) for entry, tally in audit.by_memory())
     return ("<section><h2>All patterns on the server</h2><div class=wide><table><thead><tr><th>pattern<th>types"
-            "<th class=number>keys<th class=number>memory<th class=number>largest<th class=number>never expire</tr></thead><tbody>"
-            f"{rows}</tbody></table></div></section>")
+            "<th class=number>keys<th class=number>memory<th class=number>largest<th class=number>never expire</tr>"
+            f"</thead><tbody>{rows}</tbody></table></div></section>")
 
 
 def _pattern_row(entry: Entry | None, tally: EntryTally) -> str:
