@@ -154,7 +154,8 @@ _WRITES = {
 _PYTHON = {
     "String": "client.set({key}, value{ex})", "String (JSON)": "client.set({key}, json.dumps(value){ex})",
     "Hash": "client.hset({key}, mapping=value)", "List": "client.rpush({key}, value)",
-    "Set": "client.sadd({key}, value)", "Sorted set": "client.zadd({key}, {{value: 1}})", "Stream": "client.xadd({key}, value)",
+    "Set": "client.sadd({key}, value)", "Sorted set": "client.zadd({key}, {{value: 1}})",
+    "Stream": "client.xadd({key}, value)",
     "Geo": "client.geoadd({key}, (13.4, 52.5, value))",
 }
 _GO = {
