@@ -71,3 +71,10 @@ def test_every_setting_says_what_it_does() -> None:
     for setting in all_settings():
         assert setting.says, setting.name
         assert setting.environment_name == "KEYSTEAD_" + setting.name.replace(".", "_").upper()
+
+
+def test_an_inventory_may_stand_in_the_same_file(tmp_path):
+    file = tmp_path / "keystead.toml"
+    file.write_text('[inventory]\nname = "ours"\n\n[[key]]\npattern = "a:{id}"\n\n[http]\nport = 8511\n')
+
+    assert load_settings(environment={}, file=file).http.port == 8511

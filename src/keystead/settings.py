@@ -13,6 +13,10 @@ from typing import Any, get_type_hints
 
 from keystead.errors import Invalid
 
+# An inventory of keys may stand in the same file: these tables are read by ``keystead.inventory``.
+INVENTORY_TABLES = (
+    "inventory", "key", "keys", "channel", "channels", "opaque", "section", "sections", "note", "notes",
+)
 
 def _setting(default: Any, says: str, *, choices: tuple[str, ...] = (), secret: bool = False) -> Any:
     return field(default=default, metadata={"says": says, "choices": choices, "secret": secret})
@@ -294,6 +298,8 @@ def _read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, tuple[obje
         raise Invalid(f"settings file {path} is not valid TOML: {error}") from error
     found: dict[str, tuple[object, str]] = {}
     for section, table in document.items():
+        if section in INVENTORY_TABLES:
+            continue
         if not isinstance(table, dict):
             raise Invalid(f"{path}: {section} stands outside a table; settings live in tables such as [http]")
         for entry, value in table.items():

@@ -1,6 +1,7 @@
 """What somebody says about the keys of a server: read from documents, code and servers, written as a file."""
 
 from keystead.inventory.expiries import judge_expiry, parse_expiry, spell_expiry
+from keystead.inventory.files import read_inventory, write_inventory
 from keystead.inventory.matching import Found, Matcher
 from keystead.inventory.models import (
     SERVER_TYPES,
@@ -32,5 +33,7 @@ __all__ = [
     "judge_expiry",
     "parse_expiry",
     "shape",
+    "read_inventory",
     "spell_expiry",
+    "write_inventory",
 ]
