@@ -1,0 +1,115 @@
+"""Source code of a whole tree, read into an inventory of the keys it uses."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from keystead.inventory.code.clients import SPEAKS, WORTH
+from keystead.inventory.code.collecting import collect
+from keystead.inventory.code.grammars import SUFFIXES, parse
+from keystead.inventory.code.loose import loose_keys
+from keystead.inventory.code.lowering_go import GoReader
+from keystead.inventory.code.lowering_java import JavaReader
+from keystead.inventory.code.lowering_python import PythonReader
+from keystead.inventory.code.lowering_ruby import RubyReader
+from keystead.inventory.code.lowering_typescript import TypeScriptReader
+from keystead.inventory.code.project import Project
+from keystead.inventory.code.scopes import SourceFile
+from keystead.inventory.code.scripts import file_script
+from keystead.inventory.code.uses import UseFinder
+from keystead.inventory.code.walking import find_files, read_bytes
+from keystead.inventory.models import Inventory, Note, Source
+
+if TYPE_CHECKING:
+    from keystead.inventory.code.lowering import Reader
+
+_READERS: "Final[dict[str, type[Reader]]]" = {
+    "python": PythonReader, "go": GoReader, "java": JavaReader, "ruby": RubyReader, "typescript": TypeScriptReader,
+    "tsx": TypeScriptReader,
+}
+# A file that names keys is worth reading even if it never speaks of a server.
+_NAMES_KEYS: Final = re.compile(rb"(?i)\w*(?:_key|key_|prefix|channel)\w*\W{1,12}[\"'`][\w{}$%.#-]+:[\w{}$%.#:-]*[\"'`]")
+_WORD: Final = re.compile(rb"[A-Za-z_]\w{3,}")
+_ROUNDS: Final = 3  # of reading more files for names that the first ones use
+_COMMON: Final = frozenset((
+    "get", "set", "delete", "exists", "keys", "find", "fetch", "read", "write", "update", "create", "remove", "load", "save",
+    "main", "call", "send", "push", "pop", "init", "self", "execute", "run", "publish", "String", "Object", "List", "value",
+    "format", "print", "None", "True", "False", "Exception", "Error", "Promise", "Date", "JSON", "Math", "Array", "Number",
+    "constructor", "__init__", "initialize", "handle", "process", "store", "name", "string", "error", "type",
+))
+
+
+def read_code(
+    paths: Sequence[str | Path], *, guesses: bool = True, tests: bool = False, name: str = "code",
+    progress: Callable[[int, int], None] | None = None,
+) -> Inventory:
+    """What the source files under the paths say about keys.
+
+    Each entry has the places that use it, and what their commands imply: its type, how long it lives, who writes and
+    who reads. What cannot be followed is a note with its place. ``guesses`` adds text that only looks like a key,
+    marked as uncertain. A file that cannot be read or understood is a note, and never stops the rest.
+    """
+    tree = find_files([Path(path) for path in paths], tests=tests)
+    notes = list(tree.notes)
+    project = Project()
+    finder_notes: list[Note] = []
+    waiting: list[tuple[Path, str]] = []
+    for number, (path, called) in enumerate(tree.files):
+        if progress is not None:
+            progress(number, len(tree.files))
+        data = read_bytes(path, called)
+        if isinstance(data, Note):
+            notes.append(data)
+        elif WORTH.search(data) or _NAMES_KEYS.search(data) or path.suffix == ".lua":
+            _add(project, path, called, data, notes)
+        else:
+            waiting.append((path, called))
+    finder = UseFinder(project)
+    finder.find()
+    asked: set[str] = set()
+    for _ in range(_ROUNDS):
+        wanted = project.wanted - asked - _COMMON
+        asked |= wanted
+        more = _read_more(project, waiting, wanted, notes)
+        if not more:
+            break
+        finder = UseFinder(project)
+        finder.find()
+    scripts = [found for file in project.files.values() if file.language == "lua"
+               for found in file_script(file, finder_notes)]
+    loose = list(loose_keys(project, finder.resolver)) if guesses else []
+    notes += [Note("is not understood whole; what was, is here", Source(file.path)) for file in project.files.values()
+              if file.broken and any(use.source.file == file.path for use in finder.uses)]
+    return collect(name, [*finder.uses, *scripts], [*notes, *finder.notes, *finder_notes], loose)
+
+
+def read_source(data: bytes, called: str, language: str) -> SourceFile:
+    """One file, taken apart."""
+    file = SourceFile(called, language, data)
+    file.speaks_redis = SPEAKS.search(data) is not None
+    if language != "lua":
+        _READERS[language](file).read(parse(language, data))
+    return file
+
+
+def _add(project: Project, path: Path, called: str, data: bytes, notes: list[Note]) -> None:
+    try:
+        project.add(read_source(data, called, SUFFIXES[path.suffix]))
+    except RecursionError:
+        notes.append(Note("is nested too deeply; not read", Source(called)))
+
+
+def _read_more(project: Project, waiting: list[tuple[Path, str]], wanted: set[str], notes: list[Note]) -> bool:
+    """Read those of the waiting files that hold one of the names; whether there were any."""
+    names = {name.encode() for name in wanted if len(name) > 3}
+    if not names:
+        return False
+    found = False
+    for place in list(waiting):
+        data = read_bytes(*place)
+        if not isinstance(data, Note) and not names.isdisjoint(_WORD.findall(data)):
+            waiting.remove(place)
+            _add(project, *place, data, notes)
+            found = True
+    return found
