@@ -2,7 +2,9 @@
 
 from keystead.inventory.expiries import judge_expiry, parse_expiry, spell_expiry
 from keystead.inventory.files import read_inventory, write_inventory
+from keystead.inventory.from_registry import from_registry
 from keystead.inventory.matching import Found, Matcher
+from keystead.inventory.merging import merge_inventories
 from keystead.inventory.models import (
     SERVER_TYPES,
     Certainty,
@@ -30,7 +32,9 @@ __all__ = [
     "Rule",
     "SERVER_TYPES",
     "Source",
+    "from_registry",
     "judge_expiry",
+    "merge_inventories",
     "parse_expiry",
     "shape",
     "read_inventory",
