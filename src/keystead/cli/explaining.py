@@ -5,14 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keystead.cli.inventories import InventoryOption, chosen_inventory
 from keystead.cli.output import Format, FormatOption, fact_grid, human_bytes, human_seconds, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import UrlOption, connected, run_settings, wait_for
 from keystead.errors import Corrupt, Invalid, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from rich.console import RenderableType
 
+    from keystead.engine import Valkey
+    from keystead.inventory import Inventory
     from keystead.operations import Explanation
     from keystead.settings import Settings
 
@@ -22,20 +27,23 @@ def explain(
     key: Annotated[str, typer.Argument(metavar="KEY", help=r"The key, as it is on the server; bytes as \xff.")],
     url: UrlOption = None,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Tell what the declarations say of the key, and ask no server.")
+        bool, typer.Option("--offline", help="Tell what is written down of the key, and ask no server.")
     ] = False,
+    inventory: InventoryOption = None,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Say what a key is: its declaration, value, TTL, memory, writers and readers.
 
     A key that is not there is explained from its declaration alone. Leaves with 1 if the key is not declared or
-    breaks its declaration, and with 2 if its value does not decode.
+    breaks its declaration, and with 2 if its value does not decode. With an inventory, what is written there takes
+    the place of the declaration.
     """
+    written = chosen_inventory(inventory, registry)
     if offline:
-        explanation = _from_declarations(key, registry)
+        explanation = _from_declarations(key, registry) if written is None else _from_inventory(key, written)
     else:
-        explanation = wait_for(_explain(run_settings(context, valkey_url=url), key, registry))
+        explanation = wait_for(_explain(run_settings(context, valkey_url=url), key, registry, written))
     if not explanation.exists and _is_pattern(key):
         raise _pattern_given(key)
     if format is Format.JSON:
@@ -52,17 +60,18 @@ def explain(
         raise typer.Exit(1)
 
 
-async def _explain(settings: "Settings", key: str, sources: list[str] | None) -> "Explanation":
+async def _explain(
+    settings: "Settings", key: str, sources: list[str] | None, written: "Inventory | None"
+) -> "Explanation":
     from keystead.keys import read_key
-    from keystead.operations import explain
 
     try:
         async with connected(settings) as valkey:
-            registry = load_registry(sources, valkey.layout)
-            explanation = await explain(valkey, registry, read_key(key))
+            look = _looking(valkey, sources, written)
+            explanation = await look(read_key(key))
             if not explanation.exists and "\\" in key:
                 # Someone may have typed a backslash that is part of the key.
-                literal = await explain(valkey, registry, key.encode("utf-8", "surrogateescape"))
+                literal = await look(key.encode("utf-8", "surrogateescape"))
                 return literal if literal.exists else explanation
             return explanation
     except Unavailable:
@@ -70,6 +79,28 @@ async def _explain(settings: "Settings", key: str, sources: list[str] | None) ->
         if _is_pattern(key):
             raise _pattern_given(key) from None
         raise
+
+
+def _looking(
+    valkey: "Valkey", sources: list[str] | None, written: "Inventory | None"
+) -> "Callable[[bytes], Awaitable[Explanation]]":
+    from functools import partial
+
+    from keystead.operations import explain, explain_by_inventory
+
+    if written is None:
+        return partial(explain, valkey, load_registry(sources, valkey.layout))
+    from keystead.inventory import Matcher
+
+    return partial(explain_by_inventory, valkey, Matcher(written))
+
+
+def _from_inventory(key: str, written: "Inventory") -> "Explanation":
+    from keystead.inventory import Matcher
+    from keystead.keys import read_key
+    from keystead.operations import explain_by_inventory_alone
+
+    return explain_by_inventory_alone(Matcher(written), read_key(key))
 
 
 def _from_declarations(key: str, sources: list[str] | None) -> "Explanation":
@@ -111,6 +142,7 @@ def _shown(explanation: "Explanation", offline: bool) -> "tuple[RenderableType, 
         ("writers", ", ".join(explanation.writers)),
         ("readers", ", ".join(explanation.readers)),
         ("scripts", ", ".join(explanation.scripts)),
+        ("stands in", _joined(row.get("sources"))),
         ("slot", explanation.slot),
         ("value", explanation.note or _value(explanation)),
     ]

@@ -1,10 +1,12 @@
-"""``keystead keys list``, ``show`` and ``docs``: what the registry says, with no server involved."""
+"""``keystead keys list``, ``show`` and ``docs``: what is declared or written down, with no server involved."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from keystead.cli.inventories import InventoryOption, chosen_inventory
+from keystead.cli.inventory_entries import list_entries, show_entry
 from keystead.cli.output import Format, FormatOption, emit, fact_grid, note, table, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.errors import Invalid, NotFound
@@ -15,15 +17,22 @@ if TYPE_CHECKING:
 
 def list_keys(
     room: Annotated[
-        str | None, typer.Option(metavar="ROOM", help="Only what this room declares.", show_default=False)
+        str | None,
+        typer.Option(metavar="ROOM", help="Only what this room declares, or this section of an inventory lists.",
+                     show_default=False),
     ] = None,
     personal: Annotated[bool, typer.Option("--personal", help="Only what carries personal data.")] = False,
+    inventory: InventoryOption = None,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """List every declared key and channel."""
+    """List every key and channel that is declared or written down."""
     from keystead.keys import inventory_rows
 
+    written = chosen_inventory(inventory, registry)
+    if written is not None:
+        list_entries(written, room, personal, format)
+        return
     declared = _registry(registry)
     rooms = {declaration.room for declaration in declared}
     if room is not None and room not in rooms:
@@ -42,12 +51,17 @@ def list_keys(
 
 def show(
     pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="The pattern as it is listed, or a part of it.")],
+    inventory: InventoryOption = None,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Show everything one declaration says."""
+    """Show everything that is said of one pattern."""
     from keystead.keys import describe
 
+    written = chosen_inventory(inventory, registry)
+    if written is not None:
+        show_entry(written, pattern, format)
+        return
     row = describe(_find(_registry(registry), pattern))
     if format is Format.JSON:
         write_json(row)

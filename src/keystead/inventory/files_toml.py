@@ -93,8 +93,9 @@ def _spell_text(text: str) -> str:
 
 def _spell_lines(text: str) -> str:
     """A string of many lines, as people write them."""
-    inside = "\n".join("".join(map(_spell_character, line)) for line in text.split("\n"))
-    return f'"""\n{inside}"""'
+    inside = "\n".join("".join('"' if letter == '"' else _spell_character(letter) for letter in line)
+                       for line in text.split("\n")).replace('"""', '""\\"')
+    return f'"""\n{inside[:-1]}\\""""' if inside.endswith('"') else f'"""\n{inside}"""'
 
 
 def _spell_character(character: str) -> str:

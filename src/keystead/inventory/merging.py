@@ -28,7 +28,7 @@ def merge_inventories(inventories: Iterable[Inventory], name: str = "") -> Inven
     sections = dict(section for inventory in reversed(given) for section in reversed(inventory.sections))
     order = dict.fromkeys(path for inventory in given for path, _ in inventory.sections)
     return Inventory(
-        name or " + ".join(names),
+        name or (" + ".join(names) if len(names) < 4 else f"{next(iter(names))} and {len(names) - 1} more"),
         tuple(merging.entries),
         notes=(*(note for inventory in given for note in inventory.notes), *merging.notes),
         partial="; ".join(f"{inventory.name}: {inventory.partial}" if len(names) > 1 else inventory.partial

@@ -1,0 +1,129 @@
+"""Which inventory a command works with: files and documents of the user's, or declarations."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from keystead.cli.output import note
+from keystead.cli.registries import load_registry
+from keystead.errors import Invalid
+
+if TYPE_CHECKING:
+    from keystead.inventory import Inventory
+
+DEFAULT_FILE = "keystead.toml"
+# What is looked for in a folder.
+_ENDINGS = {".toml", ".yaml", ".yml", ".json", ".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt", ".html", ".htm",
+            ".csv", ".tsv"}
+
+InventoryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--inventory",
+        metavar="FILE",
+        envvar="KEYSTEAD_INVENTORY",
+        help="What is written down about the keys: an inventory (TOML, YAML, JSON) or the document you keep by hand "
+        "(Markdown, text, HTML, CSV); a folder or a glob takes every such file in it. May be given several times.",
+        show_default=f"{DEFAULT_FILE}, if it lists keys",
+    ),
+]
+
+
+def load_inventory(paths: Iterable[str | Path] | None, registry: Iterable[str] | None = None) -> "Inventory":
+    """The inventory that was named, several as one; without a name that of ``keystead.toml``, or the declarations.
+
+    A document is imported on the way. Refuses with ``Invalid`` what cannot be read and what holds no key.
+    """
+    chosen = chosen_inventory(paths, registry)
+    if chosen is not None:
+        return chosen
+    from keystead.inventory import from_registry
+    from keystead.keys import Layout
+
+    return from_registry(load_registry(registry, Layout.PLAIN))
+
+
+def chosen_inventory(
+    paths: Iterable[str | Path] | None, registry: Iterable[str] | None = None
+) -> "Inventory | None":
+    """The same, but None where the command is to work with the declarations."""
+    from keystead.inventory import merge_inventories
+
+    named = [str(path) for path in paths or ()]
+    if not named:
+        default = Path(DEFAULT_FILE)
+        if registry or not _lists_keys(default):
+            return None
+        named = [DEFAULT_FILE]
+    found: list[Inventory] = []
+    for name in named:
+        files = _files(name)
+        several = files != [Path(name)]
+        read = [read_file(path, required=not several) for path in files]
+        kept = [inventory for inventory in read if inventory is not None]
+        if not kept:
+            raise Invalid(f"{name}: none of its {len(files)} files describes a key")
+        found += kept
+    return found[0] if len(found) == 1 else merge_inventories(found)
+
+
+def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
+    """The inventory in one file, whatever its format; None if it holds no key and need not."""
+    from keystead.inventory import read_inventory
+    from keystead.inventory.documents import NotADocument, read_document
+    from keystead.inventory.files import format_of
+
+    format = format_of(path.name)
+    if format is not None and (format == "toml" or _lists_keys(path)):
+        if not required and not _lists_keys(path):
+            return None
+        return read_inventory(path)
+    try:
+        inventory = read_document(path)
+    except NotADocument as error:
+        if required:
+            raise Invalid(str(error)) from None
+        note(f"left out: {error}")
+        return None
+    if not inventory.entries:
+        if required:
+            raise Invalid(f"{path}: no key is described in it; is it the right document?")
+        return None
+    return inventory
+
+
+def _lists_keys(path: Path) -> bool:
+    """Whether a file is an inventory, as far as its top level tells."""
+    import re
+
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(4 * 1024 * 1024)
+    except (OSError, UnicodeDecodeError):
+        return False
+    if path.suffix.lower() == ".toml":
+        return re.search(r"^\s*\[+\s*(?:inventory|keys?|channels?|opaque)\s*\]", text, re.MULTILINE) is not None
+    return re.search(r"^[\s{]*[\"']?(?:inventory|keys|channels)[\"']?\s*:", text, re.MULTILINE) is not None
+
+
+def _files(name: str) -> list[Path]:
+    """The files that a name stands for: itself, those of a folder, or those that fit a glob."""
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.suffix.lower() in _ENDINGS and each.is_file()
+                       and not any(part.startswith(".") for part in each.relative_to(path).parts))
+        if not files:
+            raise Invalid(f"{name} holds no document; known endings are {', '.join(sorted(_ENDINGS))}")
+        return files
+    if not path.exists() and any(sign in name for sign in "*?["):
+        anchor = Path(path.anchor) if path.is_absolute() else Path()
+        pattern = name.removeprefix(path.anchor)
+        files = sorted(each for each in anchor.glob(pattern) if each.is_file())
+        if not files:
+            raise Invalid(f"{name} fits no file")
+        return files
+    if not path.exists():
+        raise Invalid(f"{name} is not there; --inventory takes a file, a folder or a glob")
+    return [path]
