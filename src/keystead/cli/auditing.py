@@ -1,73 +1,233 @@
-"""``keystead keys audit``: does a live server hold what is declared, and nothing else?"""
+"""``keystead keys audit``: do the inventory, a live server and the code say the same?"""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.cli.output import Format, FormatOption, console, human_bytes, note, printable, table, write, write_json
+from keystead.cli.auditing_shown import shown
+from keystead.cli.inventories import InventoryOption, chosen_inventory
+from keystead.cli.output import Format, FormatOption, console, note, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import connected, run_settings, wait_for
+from keystead.errors import Invalid
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from keystead.keys import AuditReport
+    from keystead.inventory import Inventory
     from keystead.settings import Settings
+    from keystead.survey import Audit, Finding, Live, Severity
 
 FINDINGS = 1
-SHOWN_EXAMPLES = 3
-SHOWN_STRAYS = 40
+
+
+class FailOn(StrEnum):
+    """Which findings make the command fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+    NEVER = "never"
 
 
 def audit(
     context: typer.Context,
     url: Annotated[
         str | None,
-        typer.Argument(metavar="URL", show_default="setting valkey.url",
-                       help="Server to audit, such as valkey://localhost:6379."),
+        typer.Argument(metavar="URL", show_default="setting valkey.url; none with --code",
+                       help="Server to audit, such as redis://localhost:6379."),
+    ] = None,
+    inventory: InventoryOption = None,
+    code: Annotated[
+        list[Path] | None,
+        typer.Option("--code", metavar="PATH", show_default=False,
+                     help="Source code that uses the keys: files or folders; may be given several times."),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Leave with 1 if there is a finding as bad as this.")
+    ] = FailOn.WARNING,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", show_default=False, help="Findings in this file are known, and do not count."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", show_default=False, help="Write all findings of now into this file.")
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", show_default=False, help="Also write a report with pictures, one HTML file."),
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(metavar="FILE", show_default=False, help="Also write SARIF, for code scanning.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", show_default=False, help="Also write JUnit XML, for build servers.")
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", envvar="GITHUB_STEP_SUMMARY", show_default="$GITHUB_STEP_SUMMARY",
+                     help="Also append a summary in Markdown."),
     ] = None,
     keys_per_second: Annotated[
-        int, typer.Option(min=1, metavar="KEYS", help="Look at no more keys than this in a second.")
-    ] = 20_000,
+        int | None,
+        typer.Option(min=1, metavar="KEYS", show_default="100000; 20000 where values are read",
+                     help="Look at no more keys than this in a second."),
+    ] = None,
     match: Annotated[
         str | None, typer.Option(metavar="GLOB", show_default=False, help="Only keys that fit, such as 'user:*'.")
     ] = None,
     values: Annotated[
-        bool, typer.Option("--values/--no-values", help="Read a small sample of each value to see if it decodes.")
+        bool, typer.Option("--values/--no-values",
+                           help="With declarations: read a small sample of each value to see if it decodes.")
     ] = True,
+    primary: Annotated[
+        bool, typer.Option("--primary", help="With an inventory: look at the primary although there is a replica.")
+    ] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Show notes too, not only how many there are.")] = False,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
-    """Compare a live server with the declarations.
+    """Compare an inventory with a live server and with the code that uses it.
 
-    Reports keys that nothing declares, grouped by what they look like, wrong types, broken expiries, values that do
-    not decode, indexes and records that disagree, and count and memory by pattern. Only reads, in small batches, and
-    slows down when the server does. Leaves with 0 if all is well, 1 with findings, 2 if it could not run.
+    The inventory is a file (`--inventory redis-keys.md`: the hand-kept document itself, or TOML or YAML) or the
+    declarations of a program. Finds keys that nobody described, wrong types, missing and late expiries, code that
+    does otherwise, unmarked personal data, and what is nowhere to be found. Only reads, in small batches, from a
+    replica if there is one, and slows down when the server does. Leaves with 0 if all is well, 1 with findings, 2 if
+    it could not run.
     """
-    settings = run_settings(context, valkey_url=url)
-    report = wait_for(_audit(settings, registry, keys_per_second, match, values))
-    if format is Format.JSON:
-        write_json(report.as_dict())
+    known = _read_baseline(baseline)
+    # Code alone can be compared without any server.
+    settings = run_settings(context, valkey_url=url) if url is not None or not code else None
+    described = chosen_inventory(inventory, registry)
+    if described is not None:
+        outcome = wait_for(_audit_inventory(settings, described, code, keys_per_second, match, primary))
     else:
-        write(*_shown(report))
-        if not report.clean:
+        outcome = wait_for(_audit_declarations(settings, registry, code, keys_per_second, match, values))
+    from keystead.survey import Severity
+    from keystead.survey import write_baseline as keep
+
+    if write_baseline is not None:
+        keep(write_baseline, outcome.findings)
+    outcome = _without_known(outcome, known)
+    bound = _severity(fail_on)
+    _write_reports(outcome, html=html, sarif=sarif, junit=junit, summary=summary, bound=bound)
+    if format is Format.JSON:
+        write_json(outcome.as_dict())
+    else:
+        write(*shown(outcome, notes=notes))
+        if outcome.server and outcome.failing(Severity.WARNING):
             note("`keystead keys explain KEY` tells more about one key")
-    if not report.clean:
+    if outcome.failing(bound):
         raise typer.Exit(FINDINGS)
 
 
-async def _audit(
-    settings: "Settings", sources: list[str] | None, keys_per_second: int, match: str | None, values: bool
-) -> "AuditReport":
-    from keystead.operations import audit
+async def _audit_inventory(
+    settings: "Settings | None", inventory: "Inventory", code: list[Path] | None, keys_per_second: int | None,
+    match: str | None, primary: bool,
+) -> "Audit":
+    from keystead.engine import lookout
+    from keystead.survey import KEYS_PER_SECOND, Pace, look_at
 
+    used = _read_code(code)
+    if settings is None:
+        return _judged(inventory, None, used, code, "", ())
+    async with lookout(settings.valkey.url, settings=settings.valkey, primary=primary) as look:
+        with _progress() as progress:
+            pace = Pace(keys_per_second or KEYS_PER_SECOND)
+            live, reasons = await look_at(look, inventory, match=match, pace=pace, progress=progress)
+        return _judged(inventory, live, used, code, look.name, reasons)
+
+
+async def _audit_declarations(
+    settings: "Settings | None", sources: list[str] | None, code: list[Path] | None, keys_per_second: int | None,
+    match: str | None, values: bool,
+) -> "Audit":
+    from keystead.inventory import from_registry
+    from keystead.keys import Layout
+    from keystead.operations import KEYS_PER_SECOND, audit
+    from keystead.survey import Watching, deeper
+
+    used = _read_code(code)
+    if settings is None:
+        return _judged(from_registry(load_registry(sources, Layout.PLAIN)), None, used, code, "", ())
     async with connected(settings) as valkey:
         registry = load_registry(sources, valkey.layout)
-        with _progress() as on_progress:
-            return await audit(valkey, registry, keys_per_second=keys_per_second, match=match, read_values=values,
-                               on_progress=on_progress)
+        inventory = from_registry(registry)
+        server = valkey.address.display if valkey.address is not None else ""
+        watching = Watching(inventory, server)
+        with _progress() as progress:
+            report = await audit(valkey, registry, keys_per_second=keys_per_second or KEYS_PER_SECOND, match=match,
+                                 read_values=values, on_progress=progress, on_seen=watching.saw)
+        live = watching.live(whole=match is None)
+        return _judged(inventory, live, used, code, server, (), deeper(report))
+
+
+def _judged(
+    inventory: "Inventory", live: "Live | None", used: "Inventory | None", code: list[Path] | None, server: str,
+    reasons: tuple[str, ...], more: "tuple[Finding, ...]" = (),
+) -> "Audit":
+    from keystead.survey import Audit, compare, in_order
+
+    findings = in_order([*compare(inventory, live, used), *more])
+    reasons = (inventory.partial, used.partial if used is not None else "", *reasons)
+    return Audit(inventory, findings, server=server, code=", ".join(map(str, code or ())),
+                 partial=tuple(filter(None, reasons)), tally=live.tally if live is not None else None)
+
+
+def _read_code(paths: list[Path] | None) -> "Inventory | None":
+    if not paths:
+        return None
+    from keystead.inventory.code import read_code
+
+    return read_code(paths)
+
+
+def _read_baseline(path: Path | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    from keystead.survey import read_baseline
+
+    return read_baseline(path)
+
+
+def _without_known(outcome: "Audit", known: frozenset[str]) -> "Audit":
+    from dataclasses import replace
+
+    from keystead.survey import split
+
+    new, old = split(outcome.findings, known)
+    return replace(outcome, findings=new, known=old)
+
+
+def _severity(fail_on: FailOn) -> "Severity | None":
+    from keystead.survey import Severity
+
+    return None if fail_on is FailOn.NEVER else Severity(fail_on.value)
+
+
+def _write_reports(
+    outcome: "Audit", *, html: Path | None, sarif: Path | None, junit: Path | None, summary: Path | None,
+    bound: "Severity | None",
+) -> None:
+    from importlib.metadata import version
+
+    from keystead.survey import to_html, to_junit, to_markdown, to_sarif
+
+    try:
+        if html is not None:
+            html.write_text(to_html(outcome), encoding="utf-8")
+        if sarif is not None:
+            sarif.write_text(to_sarif(outcome, version("keystead")), encoding="utf-8")
+        if junit is not None:
+            junit.write_text(to_junit(outcome, bound), encoding="utf-8")
+        if summary is not None:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(to_markdown(outcome))
+    except OSError as error:
+        raise Invalid(f"a report cannot be written: {error.filename}: {os.strerror(error.errno or 0)}") from error
 
 
 @contextmanager
@@ -83,47 +243,3 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=screen, transient=True) as bars:
         bar = bars.add_task("", total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)
-
-
-def _shown(report: "AuditReport") -> "Iterator[RenderableType]":
-    if report.patterns:
-        uses = table("pattern", "type", "keys", "memory", "findings", title="Declared",
-                     right=("keys", "memory", "findings"))
-        for use in report.patterns:
-            uses.add_row(use.pattern, use.type, f"{use.keys:,}", human_bytes(use.memory_bytes),
-                         f"[red]{use.findings:,}[/red]" if use.findings else "")
-        yield uses
-    if report.undeclared:
-        strays = table("looks like", "types", "keys", "memory", "no ttl", "for example",
-                       title="Not declared", right=("keys", "memory", "no ttl"))
-        for stray in report.undeclared[:SHOWN_STRAYS]:
-            strays.add_row(_plain(stray.pattern), ", ".join(stray.types), f"{stray.keys:,}",
-                           human_bytes(stray.memory_bytes), f"{stray.without_ttl:,}" if stray.without_ttl else "",
-                           _plain(stray.examples[0] if stray.examples else ""))
-        yield strays
-        if len(report.undeclared) > SHOWN_STRAYS:
-            yield f" and {len(report.undeclared) - SHOWN_STRAYS:,} more kinds; --format json has them all"
-    if report.findings:
-        findings = table("finding", "pattern", "keys", "for example", "why", title="Not as declared", right=("keys",))
-        for group in report.findings:
-            head = f"[red]{group.kind}[/red]", group.pattern, f"{group.keys:,}"
-            for example in group.examples[:SHOWN_EXAMPLES]:
-                findings.add_row(*head, _plain(example["key"]), _plain(example["says"]))
-                head = "", "", ""
-        yield findings
-    yield _verdict(report)
-
-
-def _verdict(report: "AuditReport") -> str:
-    total = f"{report.keys:,} {'key' if report.keys == 1 else 'keys'} ({human_bytes(report.memory_bytes)})"
-    if report.clean:
-        return f"[green]Clean[/green]: {total}, all as declared."
-    wrong = sum(group.keys for group in report.findings)
-    return f"[red]Drift[/red]: {total}, {report.undeclared_keys:,} not declared, {wrong:,} findings in declared ones."
-
-
-def _plain(text: str) -> str:
-    """Names come from the server; what looks like markup in them is not."""
-    from rich.markup import escape
-
-    return escape(printable(text))

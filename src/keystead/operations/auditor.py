@@ -30,14 +30,15 @@ async def audit(
     read_values: bool = True,
     most_examples: int = 5,
     on_progress: Callable[[int, int], None] | None = None,
+    on_seen: Callable[[Observed], None] | None = None,
 ) -> AuditReport:
     """Judge every key of the server, or of all primaries of a cluster; with ``match`` only keys that fit the glob.
 
     At most ``keys_per_second`` on average, fewer while the server answers slowly. Without ``read_values`` only names,
     types, expiries and sizes are looked at. ``on_progress`` is told keys walked and keys in all, as far as the server
-    can tell. Raises ``Unavailable`` if the server goes away, and what it answers if it does not let us ask for types.
+    can tell; ``on_seen`` every key. Raises ``Unavailable`` if the server goes away, and what it answers if it does not let us ask for types.
     """
-    walk = _Walk(valkey, registry, read_values, keys_per_second, most_examples)
+    walk = _Walk(valkey, registry, read_values, keys_per_second, most_examples, on_seen)
     await walk.measure_trip()
     async for batch in scan(valkey, match=match, batch_keys=LARGEST_BATCH_KEYS, keys_per_second=keys_per_second,
                             progress=on_progress):
@@ -64,9 +65,11 @@ class _Seen:
 
 class _Walk:
     def __init__(
-        self, valkey: Valkey, registry: Registry, read_values: bool, keys_per_second: int, most_examples: int
+        self, valkey: Valkey, registry: Registry, read_values: bool, keys_per_second: int, most_examples: int,
+        on_seen: Callable[[Observed], None] | None,
     ) -> None:
         self.audit = Audit(registry, most_examples=most_examples)
+        self._on_seen = on_seen
         self.keys = 0
         self._valkey = valkey
         self._registry = registry
@@ -103,9 +106,10 @@ class _Walk:
                 await self._sample(seen)
             rest = self._throttle.took(self._held_seconds)
             for each in seen:
-                self.audit.observe(
-                    Observed(each.raw_key, each.type, each.ttl_seconds, each.memory_bytes, each.sample), each.match
-                )
+                observed = Observed(each.raw_key, each.type, each.ttl_seconds, each.memory_bytes, each.sample)
+                self.audit.observe(observed, each.match)
+                if self._on_seen is not None:
+                    self._on_seen(observed)
             if self._read_values:
                 await self._pairs.check([(each.raw_key, each.match) for each in seen
                                          if each.match is not None and each.match.declaration.server_type == each.type])

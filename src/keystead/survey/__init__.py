@@ -1,6 +1,39 @@
 """Looking at a live server that may be anybody's: walking, learning, comparing, reporting. Reads and never writes."""
 
-from keystead.survey.pace import Pace
+from keystead.survey.audit import Audit
+from keystead.survey.baseline import read_baseline, split, write_baseline
+from keystead.survey.declared import Watching, deeper
+from keystead.survey.drift import Live, compare
+from keystead.survey.findings import Drift, Finding, Severity, in_order
+from keystead.survey.looking import look_at
+from keystead.survey.pace import KEYS_PER_SECOND, Pace
+from keystead.survey.report_html import to_html
+from keystead.survey.report_junit import to_junit
+from keystead.survey.report_markdown import to_markdown
+from keystead.survey.report_sarif import to_sarif
 from keystead.survey.walk import UNKNOWN_TTL, Page, Walk
 
-__all__ = ["Pace", "Page", "UNKNOWN_TTL", "Walk"]
+__all__ = [
+    "Audit",
+    "Drift",
+    "Finding",
+    "KEYS_PER_SECOND",
+    "Live",
+    "Pace",
+    "Page",
+    "Severity",
+    "UNKNOWN_TTL",
+    "Walk",
+    "Watching",
+    "compare",
+    "deeper",
+    "in_order",
+    "look_at",
+    "read_baseline",
+    "split",
+    "to_html",
+    "to_junit",
+    "to_markdown",
+    "to_sarif",
+    "write_baseline",
+]

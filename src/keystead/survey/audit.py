@@ -48,9 +48,10 @@ class Audit:
         """Plain values that JSON can hold."""
         return {
             "inventory": self.inventory.name, "server": self.server, "code": self.code, "partial": list(self.partial),
-            "clean": not self.findings, "counts": self.counted(), "known": len(self.known),
+            "clean": not self.failing(Severity.WARNING), "counts": self.counted(), "known": len(self.known),
             "keys": self.tally.keys if self.tally is not None else None,
             "memory_bytes": self.tally.memory_bytes if self.tally is not None else None,
+            "keys_not_in_inventory": self.tally.strays.keys if self.tally is not None else None,
             "seconds": round(self.seconds, 3),
             "findings": [as_dict(found) for found in self.findings],
             "patterns": [

@@ -1,0 +1,33 @@
+"""A live server held against an inventory: one walk, everything counted."""
+
+from keystead.engine import Lookout
+from keystead.inventory import Inventory, Matcher, Source
+from keystead.survey.drift import Live
+from keystead.survey.learn import entry_of, learned_from
+from keystead.survey.pace import Pace
+from keystead.survey.tally import Tally
+from keystead.survey.tree import Tree
+from keystead.survey.walk import Progress, Walk
+
+
+async def look_at(
+    look: Lookout,
+    inventory: Inventory,
+    *,
+    match: str | None = None,
+    pace: Pace | None = None,
+    progress: Progress | None = None,
+) -> tuple[Live, tuple[str, ...]]:
+    """Walk every key, or those that fit the glob ``match``: what was seen, and why it is not everything.
+
+    Reads names, types, expiries and sizes, and no value. What no entry explains comes back as patterns.
+    """
+    walk = Walk(look, match=match, pace=pace, progress=progress)
+    tree = Tree()
+    tally = Tally(Matcher(inventory), tree.add)
+    async for page in walk.pages():
+        tally.add_page(page)
+    source = Source(look.name)
+    strays = tuple(entry_of(named, group, {}, source, 1.0) for named, group in learned_from(tree))
+    reasons = tuple(reason for reason in (walk.partial, *walk.notes) if reason)
+    return Live(tally, Inventory(look.name, strays), whole=match is None and not walk.partial), reasons
