@@ -4,9 +4,10 @@ import re
 from enum import IntEnum
 from typing import Final
 
-from keystead.inventory.code.commands import Command
+from keystead.inventory.code.commands import Command, command_of_method
 from keystead.inventory.code.expressions import SELF, Call, Expr, Index, Member, Name
 from keystead.inventory.code.resolving import Frame, Resolver
+from keystead.inventory.code.resolving_calls import functions_called
 
 # Files that speak of one of these may talk to a server.
 SPEAKS: Final = re.compile(
@@ -16,6 +17,10 @@ WORTH: Final = re.compile(
     SPEAKS.pattern + rb"|\.(?:hset|hget|hgetall|zadd|zrange|sadd|smembers|lpush|rpush|setex|incrby|xadd|expire)\(", re.I)
 _CLIENT: Final = re.compile(
     r"redis|valkey|jedis|(?:^|_)rdb$|(?:^|_)rdb\d?$|lettuce|redisson|keydb|dragonfly|glide|sidekiq", re.I)
+_GIVES: Final = re.compile(  # names of functions that give a client
+    r"^_?(?:(?:get|create|make|new|build|connect|init|use|open|provide|current|default|shared|a?with)_?)*(?:[a-z]+_|[a-z]+(?=[A-Z]))?"
+    r"(?:strict_?|async_?)?(?:redis|valkey|jedis|lettuce|redisson|glide)(?:_?(?:client|connection|conn|pool|instance|cluster|db"
+    r"|cache|store|commands|sync|async|service|manager|template|sentinel))*$", re.I)
 _NOT_CLIENT: Final = re.compile(
     r"(?:conf|config|settings?|options?|opts|params?|kwargs|url|uri|env|host|port|dsn|info|stats?|errors?|exceptions?|args|data"
     r"|results?|response|mock_calls|key|keys|prefix|names?|version|module|commands?_map|schema|docs?|status)$", re.I)
@@ -34,6 +39,13 @@ _MAKERS: Final = frozenset(("pipeline", "multi", "getresource", "sync", "async",
                             "execute_pipeline", "subscribe", "batch", "boundhashops", "opsforhyperloglog"))
 
 
+# Makers that are commands too: with arguments they give values, not clients.
+_ALSO_COMMANDS: Final = frozenset(("get", "watch", "subscribe", "with"))
+_CHAINS: Final = frozenset(("pipeline", "multi", "batch", "txpipeline", "transaction"))
+
+_STEPS: Final = 500
+
+
 class Strength(IntEnum):
     """How sure it is that something is a client of a Redis."""
 
@@ -50,6 +62,7 @@ class Clients:
 
     def strength(self, call: Call, frame: Frame) -> Strength:
         """How sure it is that this call goes to a Redis."""
+        self._resolver.refill(_STEPS)
         return self._judge(call.receiver, frame, 0) if call.receiver is not None else Strength.NONE
 
     def accepts(self, call: Call, command: Command, frame: Frame) -> Strength:
@@ -64,7 +77,7 @@ class Clients:
         return found
 
     def _judge(self, expr: Expr, frame: Frame, depth: int) -> Strength:
-        if depth > 8:
+        if depth > 8 or self._resolver.tired():
             return Strength.NONE
         match expr:
             case Call():
@@ -84,14 +97,24 @@ class Clients:
 
     def _judge_call(self, call: Call, frame: Frame, depth: int) -> Strength:
         method = call.method
-        if _is_client(method) or (isinstance(call.receiver, Name | Member) and _constructs(call)):
+        if _GIVES.match(method) or (isinstance(call.receiver, Name | Member) and _constructs(call)):
             return Strength.STRONG
         if isinstance(call.callee, Name) and _CLIENT.search(frame.scope.file.imports.get(method, ("", ""))[0]):
             return Strength.STRONG  # createClient(…) of the package redis
         if call.receiver is None:
-            return Strength.NONE
-        beneath = self._judge(call.receiver, frame, depth + 1)
-        return beneath if method.lower().replace("_", "") in _MAKERS or beneath is Strength.STRONG else Strength.NONE
+            return self._judge_returned(call, frame, depth)
+        plain = method.lower().replace("_", "")
+        if plain in _MAKERS and (not call.args or plain not in _ALSO_COMMANDS):
+            return self._judge(call.receiver, frame, depth + 1)
+        if command_of_method(method) is not None and _in_a_chain(call):
+            return self._judge(call.receiver, frame, depth + 1)  # multi().set(…).expire(…)
+        return self._judge_returned(call, frame, depth)
+
+    def _judge_returned(self, call: Call, frame: Frame, depth: int) -> Strength:
+        """What a function of the program gives back."""
+        return max((self._judge(given.expr, frame.at(given), depth + 2)
+                    for function, _ in functions_called(self._resolver, call, frame) for given in function.returns[:4]
+                    if isinstance(given.expr, Call | Name | Member)), default=Strength.NONE)
 
     def _judge_name(self, expr: Name | Member, name: str, frame: Frame, depth: int) -> Strength:
         if _is_client(name) and not _is_module(name, frame):
@@ -115,6 +138,16 @@ class Clients:
                     and self._judge(value, where, depth + 2) is Strength.STRONG:
                 return Strength.STRONG
         return Strength.WEAK if name.lower().lstrip("_$@") in _WEAK else Strength.NONE
+
+
+def _in_a_chain(call: Call) -> bool:
+    """Whether a call stands on a pipeline that is built up call by call."""
+    beneath = call.receiver
+    while isinstance(beneath, Call):
+        if beneath.method.lower().replace("_", "") in _CHAINS:
+            return True
+        beneath = beneath.receiver
+    return False
 
 
 def _is_client(name: str) -> bool:

@@ -134,7 +134,7 @@ def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[Expiry]
     forgets = [use for use in writes if use.drops_ttl and (use.source.file, use.function) not in ending]
     if forgets:
         notes[Note(f"{pattern} is written without an expiry here, and with one at {best.source}", forgets[0].source)] = None
-    if any(use.doubt for use in told) and all(use.doubt for use in told):
+    if all(use.doubt for use in uses):
         return replace(best, certainty=Certainty.GUESSED)
     return best
 
@@ -146,7 +146,7 @@ def _without(uses: list[Use], writes: list[Use]) -> Fact[Expiry] | None:
     teller = said or plain or (writes[0] if writes else None)
     if teller is None or teller.command.startswith(("cache.", "@", "get")) or teller.command in ("LOCK", "RENAME", "COPY"):
         return None
-    sure = (said is not None or plain is not None) and not teller.doubt
+    sure = (said is not None or plain is not None) and not all(use.doubt for use in uses)
     return Fact(Expiry(Rule.NONE), Certainty.IMPLIED if sure else Certainty.GUESSED, teller.source, teller.command)
 
 

@@ -40,6 +40,7 @@ class Durations:
     def length(self, expr: Expr, frame: Frame) -> Length | None:
         """The length, or None if only a run knows."""
         self._budget = 300
+        self._resolver.refill()
         return self._length(expr, frame, 0)
 
     def _length(self, expr: Expr, frame: Frame, depth: int) -> Length | None:

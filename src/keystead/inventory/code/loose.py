@@ -8,8 +8,9 @@ from keystead.inventory.code.expressions import Arithmetic, Call, Expr, Joined, 
 from keystead.inventory.code.project import Project
 from keystead.inventory.code.resolving import Frame, Resolver, frame_of
 from keystead.inventory.code.scopes import SourceFile
-from keystead.inventory.code.shapes import Shape, Var, looks_like_a_key
+from keystead.inventory.code.shapes import Part, Shape, Var, looks_like_a_key
 from keystead.inventory.models import Source
+from keystead.inventory.patterns import normalise
 
 _NAMES: Final = re.compile(r"key(?!word|board|press|down|up|frame|error|s?trok|ring)|prefix|channel|redis|cache|lock(?!ed)|queue|namespace", re.I)
 _NOT_NAMES: Final = re.compile(
@@ -28,9 +29,22 @@ def loose_keys(project: Project, resolver: Resolver) -> Iterator[tuple[Shape, st
             named = bool(_NAMES.search(name)) and not _NOT_NAMES.search(name)
             if not named and not (file.speaks_redis and _built(expr) and not _NOT_NAMES.search(name)):
                 continue
-            for shape in resolver.forms(expr, frame):
+            for shape in _templates(resolver.forms(expr, frame)):
                 if looks_like_a_key(shape) and (named or any(isinstance(part, Var) for part in shape.parts)):
                     yield shape, frame.scope.qualified, Source(file.path, line)
+
+
+def _templates(shapes: list[Shape]) -> Iterator[Shape]:
+    """Templates that nobody was seen to fill in, with variables for their placeholders."""
+    for shape in shapes:
+        parts: list[Part] = []
+        for part in shape.parts:
+            if isinstance(part, Var) or not re.search(r"[%{]", part):
+                parts.append(part)
+                continue
+            pieces = re.split(r"\{([a-z_]\w*)\}", normalise(part).pattern)
+            parts += [Var(piece) if position % 2 else piece for position, piece in enumerate(pieces) if piece]
+        yield Shape(tuple(parts), shape.certainty)
 
 
 def _candidates(file: SourceFile) -> Iterator[tuple[str, Expr, Frame, int]]:

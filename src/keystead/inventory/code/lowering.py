@@ -171,6 +171,10 @@ class Reader:
         children = node.named_children
         return self.lower(children[0]) if children else Opaque()
 
+    def spread(self, node: "Node") -> Expr:
+        """``*items`` among arguments: any number of them."""
+        return Call(Name("each of"), [self.first(node)], {}, node.start_point[0] + 1)
+
     def choice(self, *nodes: "Node | None") -> Expr:
         return Choice([self.lower(node) for node in nodes if node is not None])
 
@@ -195,7 +199,8 @@ class Reader:
 
     def call(self, node: "Node", callee: Expr, arguments: "Node | None") -> Call:
         """A call with its arguments; a subclass tells which of them have names (``named_argument``)."""
-        made = Call(callee, [], {}, node.start_point[0] + 1)
+        # In a chain over several lines each call is on the line of its own arguments.
+        made = Call(callee, [], {}, (arguments if arguments is not None else node).start_point[0] + 1)
         for child in arguments.named_children if arguments is not None else ():
             if child.type == "comment":
                 continue

@@ -204,7 +204,10 @@ class GoReader(Reader):
     def _literal_element(self, node: "Node") -> Expr:
         return self.first(node)
 
-    _parenthesized_expression = _variadic_argument = _expression_list = _literal_element
+    _parenthesized_expression = _expression_list = _literal_element
+
+    def _variadic_argument(self, node: "Node") -> Expr:
+        return self.spread(node)
 
     def _unary_expression(self, node: "Node") -> Expr:
         inside = self.field(node, "operand")

@@ -219,7 +219,10 @@ class PythonReader(Reader):
     def _parenthesized_expression(self, node: "Node") -> Expr:
         return self.first(node)
 
-    _await = _list_splat = _parenthesized_expression
+    _await = _parenthesized_expression
+
+    def _list_splat(self, node: "Node") -> Expr:
+        return self.spread(node)
 
     def _named_expression(self, node: "Node") -> Expr:
         return self.field(node, "value")

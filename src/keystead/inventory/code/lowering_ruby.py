@@ -237,7 +237,7 @@ class RubyReader(Reader):
         return Index(self.lower(children[0]), self.lower(children[1])) if len(children) > 1 else Opaque()
 
     def _splat_argument(self, node: "Node") -> Expr:
-        return self.first(node)
+        return self.spread(node)
 
     def _lambda(self, node: "Node") -> Expr:
         body = node.child_by_field_name("body")

@@ -249,7 +249,10 @@ class TypeScriptReader(Reader):
         return self.first(node)
 
     _as_expression = _satisfies_expression = _non_null_expression = _parenthesized_expression = _await_expression
-    _spread_element = _template_substitution = _await_expression
+    _template_substitution = _await_expression
+
+    def _spread_element(self, node: "Node") -> Expr:
+        return self.spread(node)
 
 
 def _required(value: Expr) -> str:

@@ -64,6 +64,8 @@ def with_keys(expr: Expr, keys: list[Expr], arguments: list[Expr]) -> Expr:
     if isinstance(expr, Name) and (found := re.match(r"(KEYS|ARGV)\[(\d+)\]$", expr.name)):
         given = keys if found[1] == "KEYS" else arguments
         number = int(found[2]) - 1
+        if any(isinstance(each, Call) and each.method == "each of" for each in given[: number + 1]):
+            return Opaque(f"{found[1].lower()}_{found[2]}")  # so many may come before it
         return given[number] if number < len(given) else Opaque(f"{found[1].lower()}_{found[2]}")
     return expr
 

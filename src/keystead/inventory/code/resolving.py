@@ -28,11 +28,13 @@ from keystead.inventory.code.shapes import Shape, Var, joined, literal, variable
 
 _MOST: Final = 24  # forms of one key
 _DEEPEST: Final = 24
-_STEPS: Final = 4000  # for one key; a program can tie itself into knots
+_STEPS: Final = 800  # for one expression; a program can tie itself into knots
 _CONSTRUCTORS: Final = ("__init__", "constructor", "initialize")
 _KINDS: Final = {"int": "integer", "int64": "integer", "int32": "integer", "uint": "integer", "uint64": "integer",
                  "uint32": "integer", "long": "integer", "integer": "integer", "number": "integer", "uuid": "uuid",
                  "uuid.uuid": "uuid", "bigint": "integer"}
+
+_DEFAULT: Final = -1  # the line of what a parameter is if nobody gives it
 
 Value = tuple[Expr, "Frame"]
 
@@ -64,20 +66,30 @@ class Resolver:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.assumed: dict[tuple[Scope, str], Value] = {}  # parameters, while a caller's view is taken
-        self._steps = 0
+        self.taken = 0  # steps, of all expressions together
+        self._steps = self._given = 0
         self._busy: set[tuple[int, int]] = set()
 
     def forms(self, expr: Expr, frame: Frame) -> list[Shape]:
         """All forms of a key, without repetitions."""
-        self._steps = _STEPS
-        self._busy.clear()
+        self.refill()
         found = self.resolve(expr, frame, 0)
         return list({shape.parts: shape for shape in found}.values())[:_MOST]
 
-    def resolve(self, expr: Expr, frame: Frame, depth: int) -> list[Shape]:
+    def refill(self, steps: int = _STEPS) -> None:
+        """Begin anew: so many steps may be taken until the next time."""
+        self.taken += min(self._given - self._steps, self._given)
+        self._steps = self._given = steps
+        self._busy.clear()
+
+    def tired(self) -> bool:
+        """Take one step. Whether all of them are taken."""
         self._steps -= 1
+        return self._steps < 0
+
+    def resolve(self, expr: Expr, frame: Frame, depth: int) -> list[Shape]:
         mark = (id(expr), id(frame.scope))
-        if depth > _DEEPEST or self._steps < 0 or mark in self._busy:
+        if depth > _DEEPEST or self.tired() or mark in self._busy:
             return [variable(expr)]
         self._busy.add(mark)
         try:
@@ -135,22 +147,25 @@ class Resolver:
         """What a name says: the text of its values, or a variable that is called after it."""
         found: list[Shape] = []
         asked: tuple[Scope, str] | None = None
+        otherwise = ""
         for value, where in values:
             if isinstance(value, Opaque) and value.words.startswith("parameter "):
-                asked = (where.scope, name if where.scope.param(name) else value.words.removeprefix("parameter "))
+                asked = (where.scope, value.words.removeprefix("parameter "))
                 continue
             for shape in self.resolve(value, where, depth):
-                if shape.text:
+                if where.line == _DEFAULT:
+                    otherwise = otherwise or shape.text if len(shape.parts) == 1 else otherwise
+                elif shape.text:
                     found.append(shape.followed())
-                elif shape.parts and isinstance(shape.parts[0], Var):
-                    asked = asked or shape.parts[0].asked
+                elif shape.parts and isinstance(first := shape.parts[0], Var):
+                    asked, otherwise = asked or first.asked, otherwise or first.otherwise
         if found:
             return _worded(found)
-        kind = self.kind_of(name, frame)
-        shape = variable(expr, kind)
+        shape = variable(expr, self.kind_of(name, frame))
         if asked is None:
             return [shape]
-        return [Shape(tuple(replace(part, asked=asked) if isinstance(part, Var) else part for part in shape.parts))]
+        return [Shape(tuple(replace(part, asked=asked, otherwise=otherwise) if isinstance(part, Var) else part
+                            for part in shape.parts))]
 
     def kind_of(self, name: str, frame: Frame) -> str:
         for scope in frame.scope.around():
@@ -180,7 +195,7 @@ class Resolver:
 
     def values_of(self, expr: Expr, frame: Frame, depth: int = 0) -> list[Value]:
         """The expressions behind an expression: itself, unless it is a name or a member."""
-        if depth > _DEEPEST:
+        if depth > _DEEPEST or self.tired():
             return []
         if isinstance(expr, Name):
             return [found for value, where in self.values(expr.name, frame)
@@ -221,6 +236,8 @@ class Resolver:
     def members(self, base: Expr, name: str, frame: Frame, depth: int) -> list[Value]:
         """What a member of an object, class, module or table may hold."""
         found: list[Value] = []
+        if self.tired():
+            return found
         if isinstance(base, Name) and base.name != SELF:
             for module in self.project.modules(base.name, frame.scope.file):
                 found += [(given.expr, frame.at(given)) for given in module.names.get(name, [])]
@@ -243,7 +260,7 @@ class Resolver:
     def objects(self, expr: Expr, frame: Frame, depth: int) -> list[tuple[Scope, dict[tuple[Scope, str], Value]]]:
         """The classes that an expression may be, or be an object of, with what its constructor was given."""
         file = frame.scope.file
-        if depth > _DEEPEST:
+        if depth > _DEEPEST or self.tired():
             return []
         if isinstance(expr, Name):
             if expr.name == SELF:
@@ -262,12 +279,12 @@ class Resolver:
                  if value is not expr for each in self.objects(value, where, depth + 3)]
         if found:
             return found
-        return [(scope, {}) for scope in self.project.classes(self.type_of(expr, frame), file)]
+        return [(scope, {}) for scope in self.project.classes(self.type_of(expr, frame, depth), file)]
 
-    def type_of(self, expr: Expr, frame: Frame) -> str:
+    def type_of(self, expr: Expr, frame: Frame, depth: int = 0) -> str:
         """The bare name of a declared type: ``Store`` of ``*cache.Store``, ``Optional[Store]``, ``Promise<Store>``."""
         name = expr.name if isinstance(expr, Name | Member) else ""
-        scopes = [scope for scope, _ in self.objects(expr.base, frame, _DEEPEST - 4)] if isinstance(expr, Member) \
+        scopes = [scope for scope, _ in self.objects(expr.base, frame, depth + 4)] if isinstance(expr, Member) \
             else frame.scope.around()
         for scope in scopes:
             if name in scope.types:
@@ -288,6 +305,10 @@ class Resolver:
     def lineage(self, scope: Scope, name: str) -> Iterator[Scope]:
         """The class, those it inherits from, and those that inherit from it: where a member may be defined."""
         seen: set[int] = set()
+        for heir in self.project.heirs(scope):  # what is called on the object itself may be an heir's
+            if name in heir.names or name in heir.functions:
+                seen.add(id(heir))
+                yield heir
         for level in ([scope], self.project.siblings(scope), self.project.parents(scope),
                       [above for each in self.project.parents(scope) for above in self.project.parents(each)],
                       self.project.heirs(scope)):
@@ -316,7 +337,7 @@ def bindings(function: Scope, call: Call, frame: Frame) -> dict[tuple[Scope, str
 
 def _parameter(param: Param, scope: Scope, frame: Frame) -> Iterator[Value]:
     if param.default is not None and not isinstance(param.default, Opaque):
-        yield param.default, frame
+        yield param.default, Frame(scope.parent or scope, _DEFAULT, (), frame.env)
     yield Opaque(f"parameter {param.name}"), Frame(scope, 0, (), frame.env)
 
 

@@ -1,6 +1,7 @@
 """What calls give that make text: formatting, joining, and functions of the program itself."""
 
 import re
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -151,7 +152,7 @@ def _value_forms(
     forms = resolver.resolve(value, frame, depth)
     if any(shape.text for shape in forms):
         return forms
-    return [Shape(tuple(Var(part.name, part.kind or kind, part.asked) if isinstance(part, Var) else part
+    return [Shape(tuple(replace(part, kind=part.kind or kind) if isinstance(part, Var) else part
                         for part in shape.parts)) for shape in forms[:1]]
 
 

@@ -31,6 +31,7 @@ def script_calls(call: Call, frame: "Frame", resolver: "Resolver") -> Iterator[W
 
 
 def _script_of(call: Call, frame: "Frame", resolver: "Resolver") -> tuple[str, list[Expr], list[Expr]] | None:
+    resolver.refill(500)
     command = command_of_method(call.method)
     args = call.args[1:] if frame.scope.file.language == "go" and call.args and not isinstance(call.args[0], Text) \
         else call.args

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from keystead.inventory.code.expressions import Call, Expr, Index, Member, Name, Opaque, Text, spell
@@ -24,11 +25,15 @@ _FILLER: Final = re.compile(r"^(?:get|fetch|make|build|current|new|to)_(?=[a-z])
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A part that only a run knows. ``asked`` is the parameter it comes from, if nothing bound it."""
+    """A part that only a run knows. ``asked`` is the parameter it comes from, if nothing bound it.
+
+    ``otherwise`` is what that parameter is if nobody gives it: what a key begins with, if no caller says another.
+    """
 
     name: str
     kind: str = ""
     asked: tuple[Scope, str] | None = None
+    otherwise: str = ""
 
 
 Part = str | Var
@@ -101,7 +106,12 @@ def variable(expr: Expr, kind: str = "") -> Shape:
 def name_of(expr: Expr) -> str:
     """``user.id`` is called user_id, ``str(order_id)`` order_id, ``sha256(token)`` token_sha256."""
     words = _words(expr, 5)
-    name = variable_name(words)[0] if words else "value"
+    return _named(words) if words else "value"
+
+
+@lru_cache(50_000)
+def _named(words: str) -> str:
+    name = variable_name(words[:200])[0]
     shorter = _FILLER.sub("", name)
     return shorter if shorter and not shorter[0].isdigit() else name
 
@@ -167,6 +177,7 @@ _NEVER: Final = re.compile(
         |xml|xmlns|xlink|xs|xsd|xsi|svg|sha\d*|md5|localhost|utf-?8|text|image|application|audio|video|aria
         |hover|focus|active|sm|md|lg|xl|2xl|dark|group-hover|before|after|first|last|odd|even|disabled|classpath
         |spring|python|java|docker|bearer|basic|v-on|v-bind|on|update|std|system|c|d):
+    | ^\w+(?:\.\w+)+:[A-Z]\w*$       # where something is imported from
     | ^[\w.-]+:\d+$                 # host and port, file and line
     | ^\{?\w*\}?:\{port\}
     | \b\d{1,2}:\d{2}\b | [HhYymMdDs]{2}:[mMsS]{2} | %[HMSYmdI]:

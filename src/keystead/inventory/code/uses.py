@@ -21,13 +21,13 @@ from keystead.inventory.code.resolving import Frame, Resolver, bindings, frame_o
 from keystead.inventory.code.resolving_calls import elements, functions_called
 from keystead.inventory.code.scopes import CallSite, Scope
 from keystead.inventory.code.scripts import script_calls
-from keystead.inventory.code.shapes import Shape, could_be_a_key, describe
+from keystead.inventory.code.shapes import Shape, could_be_a_key, describe, joined
 from keystead.inventory.code.wishes import Wish, wishes_of
 from keystead.inventory.models import Certainty, Expiry, Fact, Note, Rule, Source
 
 _MOST_CALLERS: Final = 300  # of one function
 _LONGEST_WAY: Final = 4  # from a command up through functions that pass a key on
-_MOST_USES_OF_A_CALL: Final = 400
+_MOST_STEPS: Final = 12_000  # to find all uses of one call's key
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class UseFinder:
         self._clients = Clients(self._resolver)
         self._durations = Durations(self._resolver)
         self._callers: dict[int, list[CallSite]] = {}
-        self._left = 0
+        self._enough = 0
         self.uses: list[Use] = []
         self.notes: dict[Note, None] = {}
 
@@ -74,9 +74,13 @@ class UseFinder:
     def _look_at(self, site: CallSite) -> None:
         frame = frame_of(site)
         for wish, strength in self._wishes(site, frame):
-            self._left = _MOST_USES_OF_A_CALL
+            self._enough = self._resolver.taken + _MOST_STEPS
             self._resolver.assumed = {}
-            self._follow(wish, strength, frame, site, 0)
+            try:
+                self._follow(wish, strength, frame, site, 0)
+            except RecursionError:
+                source = Source(site.scope.file.path, site.call.line)
+                self.notes[Note(f"the key of {wish.command} is too deep to follow", source)] = None
 
     def _wishes(self, site: CallSite, frame: Frame) -> Iterator[tuple[Wish, Strength]]:
         call, language = site.call, site.scope.file.language
@@ -127,8 +131,7 @@ class UseFinder:
     # -- following a key ------------------------------------------------------------------------------------------------
 
     def _follow(self, wish: Wish, strength: Strength, frame: Frame, site: CallSite, way: int) -> None:
-        self._left -= 1
-        if self._left < 0:
+        if self._resolver.taken > self._enough:
             return
         forms = self._resolver.forms(wish.expr, frame)
         if not any(shape.text for shape in forms):
@@ -143,6 +146,8 @@ class UseFinder:
             if first is not None and first.asked is not None and way < _LONGEST_WAY \
                     and self._from_callers(wish, strength, frame, first.asked, way):
                 continue
+            if first is not None and first.otherwise:
+                shape = joined([Shape((first.otherwise,), Certainty.IMPLIED), Shape(shape.parts[1:])])
             if shape.has_words:
                 self._keep(wish, shape, strength, frame, site, way)
             elif strength is Strength.STRONG or not command_is_plain(wish.command):
@@ -177,6 +182,7 @@ class UseFinder:
         if scope.name in ("__init__", "constructor", "initialize") or scope.name == scope.class_name:
             return True
         frame = frame_of(site)
+        self._resolver.refill(400)
         functions = functions_called(self._resolver, site.call, frame)
         if functions:
             return any(each is scope for each, _ in functions)
@@ -234,7 +240,7 @@ def _likely(shape: Shape, wish: Wish) -> bool:
     """Of a call that only may go to a Redis: a plain word is likely no key, unless the command is a telling one."""
     if not command_is_plain(wish.command):
         return True
-    return any(mark in shape.text for mark in ":/.|_-") and not shape.text.endswith((".json", ".txt", ".html", ".py"))
+    return (":" in shape.text or (len(shape.parts) > 1 and any(mark in shape.text for mark in "/.|-"))) and not shape.text.endswith((".json", ".txt", ".html", ".py"))
 
 
 def _declared(resolver: Resolver, expr: Expr, frame: Frame) -> str:
