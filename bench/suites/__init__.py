@@ -5,7 +5,7 @@ import importlib
 from bench.plan import Suite
 
 NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs",
-         "stats", "links", "messaging", "reminders")
+         "stats", "links", "messaging", "reminders", "guard")
 
 
 def load(name: str) -> Suite:

@@ -79,3 +79,68 @@ def test_loading_the_plugin_imports_nothing_heavy(tmp_path: Path) -> None:
     )
     output = run_pytest(tmp_path)
     assert "1 passed" in output, output
+
+
+INVENTORY_TESTS = '''
+import pytest, redis, redis.asyncio
+
+@pytest.fixture
+def shop(valkey_server):
+    client = redis.Redis(port=valkey_server.port)
+    client.flushall()
+    client.set("before", 1)                 # was there already
+    yield client
+    client.close()
+
+def test_clean(shop):
+    shop.hset("cart:1", "a", "b")
+
+def test_undeclared(shop):
+    shop.set("stray", 1)
+
+def test_without_expiry(shop):
+    shop.set("session:1", 1)
+
+@pytest.mark.keystead_ignore
+def test_may_leave_all(shop):
+    shop.set("stray", 1)
+
+@pytest.mark.keystead_ignore("scratch:*")
+def test_may_leave_some(shop):
+    shop.set("scratch:1", 1)
+
+async def test_async(valkey_server, keystead_watch):
+    client = redis.asyncio.Redis(port=valkey_server.port)
+    keystead_watch(client)
+    await client.set("async-stray", 1)
+    await client.aclose()
+
+def test_without_client():
+    pass
+'''
+
+
+def test_inventory_fails_tests_that_leave_other_keys(tmp_path: Path) -> None:
+    (tmp_path / "test_user.py").write_text(INVENTORY_TESTS)
+    (tmp_path / "keystead.toml").write_text(inventory_text())
+    (tmp_path / "pytest.ini").write_text("[pytest]\nkeystead_inventory = keystead.toml\n")
+    output = run_pytest(tmp_path)
+    assert "3 failed, 4 passed" in output, output
+    assert "stray (string) is not in" in output and "async-stray (string) is not in" in output
+    assert "session:1 has no expiry; the ttl of session:{token} is 1 h" in output
+
+
+def test_inventory_that_is_missing_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "test_user.py").write_text("def test_one(): pass\n")
+    output = run_pytest(tmp_path, "-o", "keystead_inventory=nowhere.toml")
+    assert "keystead_inventory: " in output and "nowhere.toml" in output
+
+
+def inventory_text() -> str:
+    from keystead.inventory import Entry, Expiry, Fact, Inventory, Rule
+    from keystead.inventory.files import write_inventory
+
+    return write_inventory(Inventory("keystead.toml", (
+        Entry("cart:{id}", type=Fact("hash")),
+        Entry("session:{token}", type=Fact("string"), ttl=Fact(Expiry(Rule.EXACTLY, 3600.0))),
+    )))
