@@ -15,7 +15,7 @@ class Feature:
     ttl: str  # in the document
     seconds: int  # what the code gives and the server shows; NEVER for none
     personal: str = "No"
-    keys: int = 2000
+    keys: int = 2500
     documented: bool = True
     code_type: str = ""
     code_seconds: int = 0

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -98,7 +99,10 @@ def audit(
     replica if there is one, and slows down when the server does. Leaves with 0 if all is well, 1 with findings, 2 if
     it could not run.
     """
-    known = _read_baseline(baseline)
+    from keystead.clock import SystemClock
+
+    clock = SystemClock()
+    began, known = clock.now(), _read_baseline(baseline)
     # Code alone can be compared without any server.
     settings = run_settings(context, valkey_url=url) if url is not None or not code else None
     described = chosen_inventory(inventory, registry)
@@ -111,7 +115,7 @@ def audit(
 
     if write_baseline is not None:
         keep(write_baseline, outcome.findings)
-    outcome = _without_known(outcome, known)
+    outcome = _without_known(replace(outcome, at=clock.now(), seconds=clock.now() - began), known)
     bound = _severity(fail_on)
     _write_reports(outcome, html=html, sarif=sarif, junit=junit, summary=summary, bound=bound)
     if format is Format.JSON:
@@ -194,8 +198,6 @@ def _read_baseline(path: Path | None) -> frozenset[str]:
 
 
 def _without_known(outcome: "Audit", known: frozenset[str]) -> "Audit":
-    from dataclasses import replace
-
     from keystead.survey import split
 
     new, old = split(outcome.findings, known)

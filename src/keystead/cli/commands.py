@@ -13,6 +13,7 @@ from keystead.cli import (
     inventory,
     jobs,
     jobs_tail,
+    keys_learn,
     messages,
     stats,
     up,
@@ -75,6 +76,7 @@ keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
+keys.command("learn")(keys_learn.learn)
 queues.command("list")(jobs.list_jobs)
 queues.command("recurring")(jobs.recurring)
 queues.command("show")(jobs.show)

@@ -15,7 +15,7 @@ _MOST_ALTERNATIVES: Final = 24  # of one spelling; more are left as one variable
 
 # Words that stand for a value even if nothing marks them as a placeholder.
 _ID_WORD: Final = re.compile(
-    r"(?:[a-z][a-z0-9]*[_-])*(?:id|uid|uuid|guid|sid)|[a-z]+(?:Id|ID|Uid|UID|Uuid|UUID)|userid|uuidv?\d?|xid", re.ASCII)
+    r"(?!(?:\w+_)?(?:by|to|for|of|in|from|with|on)_)(?:[a-z][a-z0-9]*[_-]){0,2}(?:id|uid|uuid|guid|sid)|[a-z]+(?:Id|ID|Uid|UID|Uuid|UUID)|userid|uuidv?\d?|xid", re.ASCII)
 _COUNTER_WORD: Final = re.compile(
     r"^(?:next|last|max|min|latest|current|cur|seq|new)(?:[_-]|[A-Z])|^(?:next|last|max)id$")
 
@@ -236,7 +236,8 @@ def _date_name(text: str) -> str:
 
 
 def _may_be_hash_tag(name: str, rest: str) -> bool:
-    return bool(rest) and "{" not in rest and not looks_like_value(name) and re.match(r"[:./_-]", rest) is not None
+    plain = looks_like_value(name) or name.endswith(("prefix", "env", "namespace", "ns", "tenant", "app", "environment"))
+    return bool(rest) and "{" not in rest and not plain and re.match(r"[:./_-]", rest) is not None
 
 
 def _joined_pieces(text: str) -> str:

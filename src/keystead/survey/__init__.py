@@ -5,6 +5,7 @@ from keystead.survey.baseline import read_baseline, split, write_baseline
 from keystead.survey.declared import Watching, deeper
 from keystead.survey.drift import Live, compare
 from keystead.survey.findings import Drift, Finding, Severity, in_order
+from keystead.survey.learn import learn
 from keystead.survey.looking import look_at
 from keystead.survey.pace import KEYS_PER_SECOND, Pace
 from keystead.survey.report_html import to_html
@@ -28,6 +29,7 @@ __all__ = [
     "compare",
     "deeper",
     "in_order",
+    "learn",
     "look_at",
     "read_baseline",
     "split",

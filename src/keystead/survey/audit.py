@@ -12,7 +12,8 @@ from keystead.survey.tally import EntryTally, Tally
 class Audit:
     """``known`` are findings that the baseline already has: they are shown, and do not count.
 
-    ``server`` and ``code`` say what was looked at, empty if nothing was; ``partial`` why the look was not whole.
+    ``server`` and ``code`` say what was looked at, empty if nothing was; ``partial`` why the look was not whole. ``at``
+    is the unix time of its end, and ``seconds`` how long it took.
     """
 
     inventory: Inventory
@@ -23,6 +24,7 @@ class Audit:
     partial: tuple[str, ...] = ()
     tally: Tally | None = None
     seconds: float = 0.0
+    at: float = 0.0
 
     def failing(self, fail_on: Severity | None) -> bool:
         """Whether a finding is as bad as that; None never fails."""

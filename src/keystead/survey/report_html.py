@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from html import escape
 
 from keystead.inventory import Entry, spell_expiry
@@ -13,7 +14,7 @@ from keystead.survey.treemap import layout
 
 MAP_WIDTH, MAP_HEIGHT = 1200.0, 420.0
 MAP_BOXES = 120
-LETTER_WIDTH = 6.6
+LETTER_WIDTH = 7.3
 UNEXPLAINED = "not in the inventory"
 
 
@@ -36,6 +37,8 @@ def _head(audit: Audit) -> str:
     facts = [("inventory", f"{audit.inventory.name}, {len(audit.inventory.entries):,} patterns")]
     if audit.server:
         facts.append(("server", audit.server))
+    if audit.at:
+        facts.append(("looked at", f"{datetime.fromtimestamp(audit.at, UTC):%Y-%m-%d %H:%M} UTC"))
     if audit.tally is not None:
         facts.append(("keys", f"{audit.tally.keys:,}, {_bytes(audit.tally.memory_bytes)}"))
     if audit.code:
@@ -72,7 +75,7 @@ def _treemap(audit: Audit) -> str:
         if box.height > 18 and letters >= 4:
             cut = name if len(name) <= letters else name[:letters - 1] + "…"
             text = f'<text x="{box.x + 5:.1f}" y="{box.y + 15:.1f}">{escape(cut)}</text>'
-            if box.height > 34:
+            if box.height > 34 and letters >= 8:
                 text += f'<text class=small x="{box.x + 5:.1f}" y="{box.y + 30:.1f}">{_bytes(sizes[box.index])}</text>'
         wide, high = max(0.0, box.width - 1.5), max(0.0, box.height - 1.5)
         boxes.append(f'<g><title>{escape(says)}</title><rect class="{colours[box.index]}" x="{box.x:.1f}" '
@@ -115,7 +118,7 @@ def _findings(audit: Audit) -> str:
 
 
 def _finding_row(found: Finding, known: bool) -> str:
-    where = [f"<code>{escape(str(source))}</code>" for source in found.sources]
+    where = [f"<code>{escape(str(source))}</code>" for source in found.sources if source.line]
     where += [f"<code class=key>{escape(example)}</code>" for example in found.examples]
     state = " <small>in the baseline</small>" if known else ""
     severity = found.severity.value
