@@ -13,6 +13,7 @@ from keystead.cli import (
     inventory,
     jobs,
     jobs_tail,
+    keys_import,
     keys_learn,
     messages,
     stats,
@@ -76,6 +77,7 @@ keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
+keys.command("import")(keys_import.import_documents)
 keys.command("learn")(keys_learn.learn)
 queues.command("list")(jobs.list_jobs)
 queues.command("recurring")(jobs.recurring)
