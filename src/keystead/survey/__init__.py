@@ -12,30 +12,52 @@ from keystead.survey.report_html import to_html
 from keystead.survey.report_junit import to_junit
 from keystead.survey.report_markdown import to_markdown
 from keystead.survey.report_sarif import to_sarif
+from keystead.survey.snapshots import (
+    Difference,
+    Growth,
+    Snapshot,
+    differences,
+    growth,
+    read_snapshot,
+    take,
+    write_snapshot,
+)
 from keystead.survey.walk import UNKNOWN_TTL, Page, Walk
+from keystead.survey.watching import Changes, Frame, watch
 
 __all__ = [
     "Audit",
+    "Changes",
+    "Difference",
     "Drift",
     "Finding",
+    "Frame",
+    "Growth",
     "KEYS_PER_SECOND",
     "Live",
     "Pace",
     "Page",
     "Severity",
+    "Snapshot",
     "UNKNOWN_TTL",
     "Walk",
     "Watching",
     "compare",
     "deeper",
+    "differences",
+    "growth",
     "in_order",
     "learn",
     "look_at",
     "read_baseline",
+    "read_snapshot",
     "split",
+    "take",
     "to_html",
     "to_junit",
     "to_markdown",
     "to_sarif",
+    "watch",
     "write_baseline",
+    "write_snapshot",
 ]
