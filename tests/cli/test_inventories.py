@@ -109,3 +109,15 @@ def test_mistake_in_a_file_is_one_line(tmp_path: Path) -> None:
 def test_environment_names_the_inventory(folder: Path) -> None:
     rows = json.loads(keystead("keys", "list", "--format", "json", cwd=folder, KEYSTEAD_INVENTORY="redis-keys.md").out)
     assert [row["pattern"] for row in rows] == ["user:{id}", "session:{token}", "jobs:hot"]
+
+
+def test_generated_page_takes_the_place_of_the_document(folder: Path) -> None:
+    written = keystead("keys", "docs", "--inventory", "redis-keys.md", "-o", "generated.md", cwd=folder)
+    assert written.code == 0, written.err
+    page = (folder / "generated.md").read_text()
+    assert page.index("## Users") < page.index("### `session:{token}`") < page.index("## Jobs")
+
+    again = keystead("keys", "docs", "--inventory", "generated.md", cwd=folder)
+    assert again.out == page
+    html = keystead("keys", "docs", "--html", "--inventory", "redis-keys.md", cwd=folder)
+    assert html.out.startswith("<!doctype html>") and "session:{token}" in html.out

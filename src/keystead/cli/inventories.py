@@ -81,7 +81,7 @@ def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
             return None
         return read_inventory(path)
     try:
-        inventory = read_document(path)
+        inventory = _read_page(path) or read_document(path)
     except NotADocument as error:
         if required:
             raise Invalid(str(error)) from None
@@ -92,6 +92,17 @@ def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
             raise Invalid(f"{path}: no key is described in it; is it the right document?")
         return None
     return inventory
+
+
+def _read_page(path: Path) -> "Inventory | None":
+    """The inventory on a page that ``keystead keys docs`` wrote; None if it is another document."""
+    from keystead.inventory.pages_reading import is_page, read_page
+
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path.stat().st_size < 32 * 1024 * 1024 else ""
+    except (OSError, UnicodeDecodeError):
+        return None
+    return read_page(text, str(path)) if is_page(text) else None
 
 
 def _lists_keys(path: Path) -> bool:

@@ -77,12 +77,22 @@ def docs(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to this file.", show_default="standard output"),
     ] = None,
+    inventory: InventoryOption = None,
     registry: RegistryOption = None,
 ) -> None:
-    """Write the inventory of all keys and channels as a document."""
+    """Write the inventory of all keys and channels as a document.
+
+    One that is written down keeps its sections and their order, so that the page can take the place of the document
+    that you kept by hand; `keystead keys import` reads it back.
+    """
+    from keystead.inventory import pages, pages_html
     from keystead.keys import to_html, to_markdown
 
-    page = (to_html if html else to_markdown)(_registry(registry))
+    written = chosen_inventory(inventory, registry)
+    if written is not None:
+        page = (pages_html.to_html if html else pages.to_markdown)(written)
+    else:
+        page = (to_html if html else to_markdown)(_registry(registry))
     if output is None:
         emit(page)
         return

@@ -153,8 +153,10 @@ def _parse_ours(text: str) -> Expiry | None:
     rule, spelled = next((rule, spelled) for rule, spelled in (
         (Rule.AT_MOST, found["most"]), (Rule.SLIDING, found["sliding"]), (Rule.EXACTLY, found["exactly"])) if spelled)
     length = _length(spelled)
-    # What stands in parentheses behind another's number may be the same length again: 86400 s (1 day).
-    return None if length is None or find_durations(words) else Expiry(rule, length, words)
+    # Another length in parentheses says more than words do: 1 h (24 h for members).
+    if length is None or any(duration.seconds != length for duration in find_durations(words)):
+        return None
+    return Expiry(rule, length, words)
 
 
 def _length(spelled: str | None) -> float | None:

@@ -5,7 +5,7 @@ they were read from stand in ``words``, and where they stand in ``at`` if that i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -38,6 +38,7 @@ _FIELDS = (
     "pattern", "spelling", "kind", "section", "type", "ttl", "purpose", "payload", "writers", "readers", "personal",
     "variables", "examples", "extra", "implied", "guessed", "uncertain", "words", "at", "source", "sources", "observed",
 )
+_SEE_WORDS = "…"
 Complain = Callable[[str], Invalid]
 
 
@@ -56,7 +57,7 @@ def entry_to_plain(entry: Entry) -> dict[str, Any]:
         fact: Fact[Any] | None = getattr(entry, name)
         if fact is None:
             continue
-        plain[name] = _expiry_to_plain(fact.value) if name == "ttl" else fact.value
+        plain[name] = _expiry_to_plain(fact.value, fact.words) if name == "ttl" else fact.value
         if fact.certainty is not Certainty.STATED:
             marks[fact.certainty.value].append(name)
         if fact.words:
@@ -221,10 +222,12 @@ class _FactReader:
             value = value_of(self._read.plain[name])
         except ValueError as error:
             raise self._read.complain(f"{self._pattern}: {name} {error}") from None
-        source = self._home
+        source, words = self._home, str(self._words.get(name, ""))
         if name in self._places:
             source = None if self._places[name] == "" else self._read.source(self._places[name])
-        return Fact(value, self._certainties.get(name, Certainty.STATED), source, str(self._words.get(name, "")))
+        if isinstance(value, Expiry) and value.words == _SEE_WORDS and isinstance(self._read.plain[name], str):
+            value = replace(value, words=words)
+        return Fact(value, self._certainties.get(name, Certainty.STATED), source, words)
 
     def people(self, name: str) -> tuple[Fact[str], ...]:
         return tuple(self._person(name, each) for each in self._read.several(name))
@@ -275,9 +278,11 @@ def _type(value: Any, kind: str) -> str:
                      f"; known are {', '.join(SERVER_TYPES)}"))
 
 
-def _expiry_to_plain(expiry: Expiry) -> Any:
-    spelled = spell_expiry(expiry)
-    if parse_expiry(spelled) == expiry:
+def _expiry_to_plain(expiry: Expiry, words: str) -> Any:
+    # The words that a fact was read from are not said twice.
+    short = replace(expiry, words=_SEE_WORDS) if words and expiry.words == words else expiry
+    spelled = spell_expiry(short)
+    if parse_expiry(spelled) == short and expiry.words != _SEE_WORDS:
         return spelled
     plain: dict[str, Any] = {"rule": expiry.rule.value}
     return plain | ({} if expiry.seconds is None else {"seconds": expiry.seconds}) | (
