@@ -89,3 +89,13 @@ def test_backslash_that_is_part_of_the_key_may_be_typed_as_it_is(server, shop):
 def test_markup_in_a_value_is_shown_as_it_is(server, shop):
     server.call("SET", "stray", "[bold]x[/bold] [/]")
     assert "[bold]x[/bold] [/]" in explain(server, shop, "stray").out
+
+
+def test_key_that_nobody_wrote_down_is_compared_with_its_neighbours(server):
+    for number in range(20):
+        server.call("HSET", f"basket:{number}", "sku", "a-1")
+    told = keystead("keys", "explain", "basket:7", "--url", server.tcp_url)
+    assert told.code == 1
+    assert "basket:{basket_id}" in told.out and "20 such keys" in told.out and "sku" in told.out
+    as_json = json.loads(keystead("keys", "explain", "basket:7", "--url", server.tcp_url, "--format", "json").out)
+    assert as_json["looks_like"]["pattern"] == "basket:{basket_id}" and as_json["pattern"] is None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from keystead.engine import Valkey
-    from keystead.inventory import Inventory
+    from keystead.inventory import Entry, Inventory
     from keystead.operations import Explanation
     from keystead.settings import Settings
 
@@ -37,19 +37,23 @@ def explain(
 
     A key that is not there is explained from its declaration alone. Leaves with 1 if the key is not declared or
     breaks its declaration, and with 2 if its value does not decode. With an inventory, what is written there takes
-    the place of the declaration.
+    the place of the declaration. A key that nobody wrote down is compared with its neighbours on the server.
     """
     written = chosen_inventory(inventory, registry)
+    looks_like: Entry | None = None
     if offline:
         explanation = _from_declarations(key, registry) if written is None else _from_inventory(key, written)
     else:
-        explanation = wait_for(_explain(run_settings(context, valkey_url=url), key, registry, written))
+        settings = run_settings(context, valkey_url=url)
+        explanation = wait_for(_explain(settings, key, registry, written))
+        if explanation.exists and explanation.pattern is None:
+            looks_like = wait_for(_neighbours(settings, explanation.key))
     if not explanation.exists and _is_pattern(key):
         raise _pattern_given(key)
     if format is Format.JSON:
-        write_json(explanation.as_dict())
+        write_json(explanation.as_dict() | ({} if looks_like is None else {"looks_like": _as_dict(looks_like)}))
     else:
-        write(*_shown(explanation, offline))
+        write(*_shown(explanation, offline, looks_like))
     if explanation.problem is not None:
         raise Corrupt(
             f"the value of {explanation.key} does not decode as {explanation.pattern}: {explanation.problem}; "
@@ -66,7 +70,7 @@ async def _explain(
     from keystead.keys import read_key
 
     try:
-        async with connected(settings) as valkey:
+        async with connected(settings, only_looks=True) as valkey:
             look = _looking(valkey, sources, written)
             explanation = await look(read_key(key))
             if not explanation.exists and "\\" in key:
@@ -79,6 +83,38 @@ async def _explain(
         if _is_pattern(key):
             raise _pattern_given(key) from None
         raise
+
+
+async def _neighbours(settings: "Settings", key: str) -> "Entry | None":
+    from keystead.cli.keys_looking import looking
+    from keystead.keys import read_key
+    from keystead.survey import neighbours
+
+    async with looking(settings, primary=False) as look:
+        return await neighbours(look, read_key(key))
+
+
+def _as_dict(entry: "Entry") -> dict[str, object]:
+    seen = entry.observed
+    return {"pattern": entry.pattern, "type": entry.type.value if entry.type else None,
+            "ttl": _expiry(entry), "keys": seen.keys if seen else 0, "shape": seen.shape if seen else "",
+            "examples": list(entry.examples)}
+
+
+def _expiry(entry: "Entry") -> str:
+    from keystead.inventory import spell_expiry
+
+    return "" if entry.ttl is None else spell_expiry(entry.ttl.value)
+
+
+def _neighbour_facts(entry: "Entry | None") -> list[tuple[str, object]]:
+    if entry is None or entry.observed is None:
+        return []
+    seen = entry.observed
+    kind = entry.type.value if entry.type else "of any type"
+    like = f"{entry.pattern} (learned: {seen.keys:,} such keys seen, {kind}"
+    return [("looks like", f"{like}, expiry {_expiry(entry) or 'unknown'})"), ("neighbours", ", ".join(entry.examples)),
+            ("their values", seen.shape)]
 
 
 def _looking(
@@ -121,7 +157,9 @@ def _pattern_given(key: str) -> Invalid:
                    f"keystead keys show '{key}'")
 
 
-def _shown(explanation: "Explanation", offline: bool) -> "tuple[RenderableType, RenderableType]":
+def _shown(
+    explanation: "Explanation", offline: bool, looks_like: "Entry | None"
+) -> "tuple[RenderableType, RenderableType]":
     from rich.text import Text
 
     row = explanation.declaration or {}
@@ -130,6 +168,7 @@ def _shown(explanation: "Explanation", offline: bool) -> "tuple[RenderableType, 
         there = ("on the server", Text("no such key", style="yellow"))
     facts: list[tuple[str, object]] = [
         ("pattern", explanation.pattern or Text("not declared", style="yellow")),
+        *_neighbour_facts(looks_like),
         ("purpose", explanation.purpose),
         ("room", explanation.room),
         ("arguments", ", ".join(f"{name} = {value}" for name, value in explanation.arguments.items())),

@@ -30,11 +30,12 @@ def run_settings(context: typer.Context, **flags: object) -> "Settings":
 
 
 @asynccontextmanager
-async def connected(settings: "Settings") -> AsyncIterator["Valkey"]:
-    """A connection for the time of one command."""
+async def connected(settings: "Settings", *, only_looks: bool = False) -> AsyncIterator["Valkey"]:
+    """A connection for the time of one command. Who ``only_looks`` may look at servers of any age."""
     from keystead.engine import connect
 
-    valkey = await connect(settings.valkey.url, settings=settings.valkey, lanes=settings.messaging.lanes)
+    valkey = await connect(settings.valkey.url, settings=settings.valkey, lanes=settings.messaging.lanes,
+                           only_looks=only_looks)
     try:
         yield valkey
     finally:

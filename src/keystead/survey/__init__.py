@@ -7,6 +7,7 @@ from keystead.survey.drift import Live, compare
 from keystead.survey.findings import Drift, Finding, Severity, in_order
 from keystead.survey.learn import learn
 from keystead.survey.looking import look_at
+from keystead.survey.neighbours import neighbours
 from keystead.survey.pace import KEYS_PER_SECOND, Pace
 from keystead.survey.report_html import to_html
 from keystead.survey.report_junit import to_junit
@@ -49,6 +50,7 @@ __all__ = [
     "in_order",
     "learn",
     "look_at",
+    "neighbours",
     "read_baseline",
     "read_snapshot",
     "split",

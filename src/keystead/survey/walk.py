@@ -55,6 +55,7 @@ _MEMORY = _Question("MEMORY USAGE", b"*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n", "m
 class Walk:
     """One walk over all keys. ``pages`` may be asked for once; the other attributes hold what is known so far.
 
+    It ends after ``most_keys`` that fit, and after the server went over ``most_scanned`` to find them.
     ``keys`` is how many were given out, ``total`` how many there are as far as the servers can tell; ``partial`` says
     why the walk ended early, and is empty if it did not. ``notes`` are what the servers did not let us ask.
     """
@@ -65,6 +66,7 @@ class Walk:
         *,
         match: str | bytes | None = None,
         most_keys: int | None = None,
+        most_scanned: int | None = None,
         memory: bool = True,
         pace: Pace | None = None,
         progress: Progress | None = None,
@@ -82,6 +84,7 @@ class Walk:
         self._look = look
         self._match = match
         self._most = most_keys
+        self._most_scanned = most_scanned
         self._progress = progress
         self._questions = [_TYPE, _PTTL, _MEMORY] if memory else [_TYPE, _PTTL]
 
@@ -141,6 +144,8 @@ class Walk:
                 yield page
             self._tell()
             if self.pace.gave_up or (most is not None and given >= most):
+                return
+            if self._most_scanned is not None and self.scanned >= self._most_scanned and not names:
                 return
             await self._rest(node)
         if await _identity(node) != identity:
