@@ -13,8 +13,16 @@ from keystead.cli import (
     inventory,
     jobs,
     jobs_tail,
+    keys_acl,
+    keys_asyncapi,
+    keys_diff,
+    keys_erase,
+    keys_export,
     keys_import,
     keys_learn,
+    keys_move,
+    keys_top,
+    keys_watch,
     messages,
     stats,
     up,
@@ -78,7 +86,15 @@ keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
 keys.command("import")(keys_import.import_documents)
+keys.command("asyncapi")(keys_asyncapi.asyncapi)
 keys.command("learn")(keys_learn.learn)
+keys.command("top")(keys_top.top)
+keys.command("watch")(keys_watch.watch)
+keys.command("diff")(keys_diff.diff)
+keys.command("erase")(keys_erase.erase)
+keys.command("export")(keys_export.export)
+keys.command("move")(keys_move.move)
+keys.command("acl")(keys_acl.acl)
 queues.command("list")(jobs.list_jobs)
 queues.command("recurring")(jobs.recurring)
 queues.command("show")(jobs.show)
