@@ -184,3 +184,11 @@ def test_thousands_of_entries_are_read_soon() -> None:
 
     assert read_inventory(write_inventory(inventory)) == inventory
     assert time.monotonic() - started < 60
+
+
+def test_file_that_the_documentation_shows_is_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "keys-for-any-redis.md").read_text(encoding="utf-8")
+    [entry] = read_inventory(page.partition("```toml\n")[2].partition("```")[0], name="keystead.toml").entries
+
+    assert entry.ttl is not None and entry.ttl.value == Expiry(Rule.SLIDING, 1800)
+    assert entry.writers[1] == Fact("mobile", Certainty.GUESSED, Source("api/login.go", 31))

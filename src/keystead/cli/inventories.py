@@ -11,7 +11,7 @@ from keystead.cli.registries import load_registry
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
-    from keystead.inventory import Inventory
+    from keystead.inventory import Entry, Inventory
 
 DEFAULT_FILE = "keystead.toml"
 # What is looked for in a folder.
@@ -91,7 +91,19 @@ def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
         if required:
             raise Invalid(f"{path}: no key is described in it; is it the right document?")
         return None
-    return inventory
+    return inventory.with_entries(tuple(_said_once(entry) for entry in inventory.entries))
+
+
+def _said_once(entry: "Entry") -> "Entry":
+    """The entry without words about its expiry that the rule says already; the fact keeps them."""
+    from dataclasses import replace
+
+    from keystead.inventory import Rule
+
+    if entry.ttl is None or entry.ttl.value.rule in (Rule.UNTIL, Rule.SOME) or entry.ttl.words[:100] != (
+            entry.ttl.value.words[:100]):
+        return entry
+    return replace(entry, ttl=replace(entry.ttl, value=replace(entry.ttl.value, words="")))
 
 
 def _read_page(path: Path) -> "Inventory | None":

@@ -36,8 +36,8 @@ __all__ = [
     "judge_expiry",
     "merge_inventories",
     "parse_expiry",
-    "shape",
     "read_inventory",
+    "shape",
     "spell_expiry",
     "write_inventory",
 ]
