@@ -15,6 +15,7 @@ from keystead.cli import (
     jobs_tail,
     keys_acl,
     keys_asyncapi,
+    keys_code,
     keys_diff,
     keys_erase,
     keys_export,
@@ -85,6 +86,7 @@ keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
 keys.command("explain")(explaining.explain)
 keys.command("audit")(auditing.audit)
+keys.command("code")(keys_code.code)
 keys.command("import")(keys_import.import_documents)
 keys.command("asyncapi")(keys_asyncapi.asyncapi)
 keys.command("learn")(keys_learn.learn)

@@ -9,12 +9,12 @@ from keystead.inventory.code.expressions import SELF, Call, Expr, Index, Member,
 from keystead.inventory.code.resolving import Frame, Resolver
 from keystead.inventory.code.resolving_calls import functions_called
 
-# Files that speak of one of these may talk to a server.
-SPEAKS: Final = re.compile(
-    rb"redis|valkey|jedis|lettuce|dragonfly|keydb|sidekiq|rails\.cache|cacheable|memorystore|elasticache|\bresque\b", re.I)
-# Files worth reading at all: those, distinctive commands, and names of keys.
-WORTH: Final = re.compile(
-    SPEAKS.pattern + rb"|\.(?:hset|hget|hgetall|zadd|zrange|sadd|smembers|lpush|rpush|setex|incrby|xadd|expire)\(", re.I)
+# Files that speak of one of these may talk to a server; files with one of the others are worth reading too.
+_SPEAKS: Final = (b"redis", b"valkey", b"jedis", b"lettuce", b"dragonfly", b"keydb", b"sidekiq", b"rails.cache", b"cacheable",
+                  b"memorystore", b"elasticache", b"resque", b"django.core.cache")
+_COMMANDS: Final = (b".hset(", b".hget(", b".hgetall(", b".zadd(", b".zrange(", b".sadd(", b".smembers(", b".lpush(", b".rpush(",
+                    b".setex(", b".incrby(", b".xadd(", b".hset ", b".zadd ", b".sadd ")
+_NAMES_KEYS: Final = re.compile(rb"(?:key|prefix|channel)\w{0,30}\W{1,12}[\"'`][\w{}$%.#-]{1,60}:[\w{}$%.#:-]*[\"'`]")
 _CLIENT: Final = re.compile(
     r"redis|valkey|jedis|(?:^|_)rdb$|(?:^|_)rdb\d?$|lettuce|redisson|keydb|dragonfly|glide|sidekiq", re.I)
 _GIVES: Final = re.compile(  # names of functions that give a client
@@ -44,6 +44,19 @@ _ALSO_COMMANDS: Final = frozenset(("get", "watch", "subscribe", "with"))
 _CHAINS: Final = frozenset(("pipeline", "multi", "batch", "txpipeline", "transaction"))
 
 _STEPS: Final = 500
+
+
+def speaks_redis(data: bytes) -> bool:
+    """Whether a file names a client of a Redis, or something that keeps its data there."""
+    low = data.lower()
+    return any(word in low for word in _SPEAKS)
+
+
+def worth_reading(data: bytes) -> bool:
+    """Whether a file may use keys: it speaks of a Redis, sends telling commands, or gives names to what looks like keys."""
+    low = data.lower()
+    return any(word in low for word in _SPEAKS) or any(word in low for word in _COMMANDS) \
+        or _NAMES_KEYS.search(low) is not None
 
 
 class Strength(IntEnum):

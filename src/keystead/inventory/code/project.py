@@ -11,15 +11,18 @@ from keystead.inventory.code.scopes import Assigned, CallSite, Scope, SourceFile
 
 _CONSTRUCTORS: Final = ("__init__", "constructor", "initialize", "__new__")
 _FAMILIES: Final = {"tsx": "typescript"}
-_CONSTANT: Final = re.compile(r"^_?[A-Z][A-Za-z0-9_]{2,}$|^[a-z]+[A-Z]\w{3,}$")
+_CONSTANT: Final = re.compile(r"^_?[A-Z][A-Za-z0-9_]{2,}$")
+_LOCAL: Final = re.compile(r"^[a-z]+[A-Z]\w{3,}$")
 
 
 class Project:
-    """The index. ``wanted`` gathers names that were looked for in vain, so that more files may be read for them."""
+    """The index. It gathers names that were looked for in vain, so that more files may be read for them."""
 
     def __init__(self, files: Iterable[SourceFile] = ()) -> None:
         self.files: dict[str, SourceFile] = {}
         self.wanted: set[str] = set()
+        self.callers_wanted: set[tuple[str, str]] = set()  # a function, and a word that its callers' files must hold
+        self.wanting = False  # only while a key or an expiry is followed
         self._constants: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._functions: dict[tuple[str, str], list[Scope]] = defaultdict(list)
         self._classes: dict[tuple[str, str], list[Scope]] = defaultdict(list)
@@ -106,8 +109,10 @@ class Project:
                              if isinstance(site.call.receiver, Name) and site.call.receiver.name == name]
         else:
             found = self._calls.get(name, [])
-        if not found:
-            self.wanted.add(name)
+        if self.wanting and len(name) > 3:
+            place = PurePosixPath(scope.file.path)
+            stem = place.parent.name if place.stem in ("__init__", "index") or scope.file.language == "go" else place.stem
+            self.callers_wanted.add((name, scope.class_name or stem))
         return [site for site in found if _family(site.scope.file) == _family(scope.file) and site.scope is not scope]
 
     # -- which of several ---------------------------------------------------------------------------------------------
@@ -129,7 +134,10 @@ class Project:
         return found if len({id(scope.file) for scope in found}) == 1 or len(found) <= 3 else []
 
     def _want(self, name: str, file: SourceFile) -> None:
-        if name in file.imports or _CONSTANT.match(name) or name.endswith(("_key", "Key", "_prefix")):
+        if not self.wanting:
+            return
+        if name in file.imports or _CONSTANT.match(name) or name.endswith(("_key", "Key", "_prefix")) \
+                or (file.language == "go" and _LOCAL.match(name)):
             self.wanted.add(name)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from keystead.inventory.code.clients import SPEAKS, WORTH
+from keystead.inventory.code.clients import speaks_redis, worth_reading
 from keystead.inventory.code.collecting import collect
 from keystead.inventory.code.grammars import SUFFIXES, parse
 from keystead.inventory.code.loose import loose_keys
@@ -28,11 +28,10 @@ _READERS: "Final[dict[str, type[Reader]]]" = {
     "python": PythonReader, "go": GoReader, "java": JavaReader, "ruby": RubyReader, "typescript": TypeScriptReader,
     "tsx": TypeScriptReader,
 }
-# A file that names keys is worth reading even if it never speaks of a server.
-_NAMES_KEYS: Final = re.compile(rb"(?i)\w*(?:_key|key_|prefix|channel)\w*\W{1,12}[\"'`][\w{}$%.#-]+:[\w{}$%.#:-]*[\"'`]")
-_WORD: Final = re.compile(rb"[A-Za-z_]\w{3,}")
-_ROUNDS: Final = 3  # of reading more files for names that the first ones use
-_COMMON: Final = frozenset((
+_DEFINED: Final = re.compile(
+    rb"\b(?:def|class|func|function|const|enum|interface|module|type|let|var|String) +(\w{4,})|\b(\w{4,})(?: *:[^=\n]{1,40})? *=(?!=)")
+_ROUNDS: Final = 2  # of reading more files for names that the first ones use
+_COMMON: Final = frozenset(word.encode() for word in (
     "get", "set", "delete", "exists", "keys", "find", "fetch", "read", "write", "update", "create", "remove", "load", "save",
     "main", "call", "send", "push", "pop", "init", "self", "execute", "run", "publish", "String", "Object", "List", "value",
     "format", "print", "None", "True", "False", "Exception", "Error", "Promise", "Date", "JSON", "Math", "Array", "Number",
@@ -61,18 +60,14 @@ def read_code(
         data = read_bytes(path, called)
         if isinstance(data, Note):
             notes.append(data)
-        elif WORTH.search(data) or _NAMES_KEYS.search(data) or path.suffix == ".lua":
+        elif worth_reading(data) or path.suffix == ".lua":
             _add(project, path, called, data, notes)
         else:
             waiting.append((path, called))
     finder = UseFinder(project)
     finder.find()
-    asked: set[str] = set()
     for _ in range(_ROUNDS):
-        wanted = project.wanted - asked - _COMMON
-        asked |= wanted
-        more = _read_more(project, waiting, wanted, notes)
-        if not more:
+        if not _read_more(project, waiting, notes):
             break
         finder = UseFinder(project)
         finder.find()
@@ -87,7 +82,7 @@ def read_code(
 def read_source(data: bytes, called: str, language: str) -> SourceFile:
     """One file, taken apart."""
     file = SourceFile(called, language, data)
-    file.speaks_redis = SPEAKS.search(data) is not None
+    file.speaks_redis = speaks_redis(data)
     if language != "lua":
         _READERS[language](file).read(parse(language, data))
     return file
@@ -100,16 +95,26 @@ def _add(project: Project, path: Path, called: str, data: bytes, notes: list[Not
         notes.append(Note("is nested too deeply; not read", Source(called)))
 
 
-def _read_more(project: Project, waiting: list[tuple[Path, str]], wanted: set[str], notes: list[Note]) -> bool:
-    """Read those of the waiting files that hold one of the names; whether there were any."""
-    names = {name.encode() for name in wanted if len(name) > 3}
-    if not names:
+def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[Note]) -> bool:
+    """Read those of the waiting files that define a name that is used, or call a function that is passed keys.
+
+    Whether there were any.
+    """
+    defined = {name.encode() for name in project.wanted if len(name) > 3} - _COMMON
+    called = [(name.encode() + b"(", hint.encode()) for name, hint in project.callers_wanted if name.encode() not in _COMMON]
+    project.wanted, project.callers_wanted = set(), set()
+    if not defined and not called:
         return False
-    found = False
-    for place in list(waiting):
+    left: list[tuple[Path, str]] = []
+    for place in waiting:
         data = read_bytes(*place)
-        if not isinstance(data, Note) and not names.isdisjoint(_WORD.findall(data)):
-            waiting.remove(place)
+        if isinstance(data, Note):
+            continue
+        if any(name in data and hint in data for name, hint in called) or (any(name in data for name in defined)
+                and not defined.isdisjoint(name for names in _DEFINED.findall(data) for name in names)):
             _add(project, *place, data, notes)
-            found = True
+        else:
+            left.append(place)
+    found = len(left) < len(waiting)
+    waiting[:] = left
     return found

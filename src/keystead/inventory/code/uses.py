@@ -76,11 +76,14 @@ class UseFinder:
         for wish, strength in self._wishes(site, frame):
             self._enough = self._resolver.taken + _MOST_STEPS
             self._resolver.assumed = {}
+            self._project.wanting = True
             try:
                 self._follow(wish, strength, frame, site, 0)
             except RecursionError:
                 source = Source(site.scope.file.path, site.call.line)
                 self.notes[Note(f"the key of {wish.command} is too deep to follow", source)] = None
+            finally:
+                self._project.wanting = False
 
     def _wishes(self, site: CallSite, frame: Frame) -> Iterator[tuple[Wish, Strength]]:
         call, language = site.call, site.scope.file.language

@@ -108,7 +108,7 @@ def _of_command(
                 yield wish(pair)
         case Keys.COUNTED | Keys.COUNTED_FIRST:
             yield from _counted(command, together, made)
-        case Keys.SECOND:
+        case Keys.SECOND if together:
             yield wish(together[1] if len(together) > 1 and isinstance(together[0][0], Text)
                        and together[0][0].value.isalpha() else together[0])
         case Keys.STREAMS | Keys.GROUP:
