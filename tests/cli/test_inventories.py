@@ -7,6 +7,7 @@ import pytest
 
 from keystead.cli.inventories import chosen_inventory, load_inventory
 from keystead.errors import Invalid
+from keystead.inventory import Expiry, Rule
 
 from .command import keystead
 
@@ -45,6 +46,18 @@ def test_a_document_and_a_file_are_read_as_one(folder: Path) -> None:
     assert patterns(folder / "redis-keys.md") == ["user:{id}", "session:{token}", "jobs:hot"]
     assert patterns(folder / "keys.toml", folder / "redis-keys.md") == [
         "user:{id}", "extra", "session:{token}", "jobs:hot"]
+
+
+def test_heading_that_is_the_key_is_no_section(tmp_path: Path) -> None:
+    (tmp_path / "keys.md").write_text("# Keys\n\n## Carts\n\nAll carts.\n\n### `cart:{user_id}`\n\nWhat someone may "
+                                      "buy.\n\n- Type: hash\n- TTL: 30 min sliding\n")
+
+    inventory = load_inventory([tmp_path / "keys.md"])
+
+    [entry] = inventory.entries
+    assert entry.section == ("Keys", "Carts")
+    assert inventory.sections == ((("Keys", "Carts"), "All carts."),)
+    assert entry.ttl is not None and entry.ttl.value == Expiry(Rule.SLIDING, 1800), "without words that say it again"
 
 
 def test_a_folder_and_a_glob_take_what_describes_keys(folder: Path) -> None:

@@ -91,30 +91,48 @@ def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
         if required:
             raise Invalid(f"{path}: no key is described in it; is it the right document?")
         return None
-    return inventory.with_entries(tuple(_said_once(entry) for entry in inventory.entries))
+    return _said_once(inventory)
 
 
-def _said_once(entry: "Entry") -> "Entry":
-    """The entry without words about its expiry that the rule says already; the fact keeps them."""
+def _said_once(inventory: "Inventory") -> "Inventory":
+    """The inventory without what a document says twice.
+
+    A heading that is nothing but the key is no section, and words about an expiry that the rule says already are kept
+    with the fact alone.
+    """
     from dataclasses import replace
 
     from keystead.inventory import Rule
 
-    if entry.ttl is None or entry.ttl.value.rule in (Rule.UNTIL, Rule.SOME) or entry.ttl.words[:100] != (
-            entry.ttl.value.words[:100]):
-        return entry
-    return replace(entry, ttl=replace(entry.ttl, value=replace(entry.ttl.value, words="")))
+    entries: list[Entry] = []
+    dropped: set[tuple[str, ...]] = set()
+    for entry in inventory.entries:
+        if entry.section and entry.section[-1].strip("` :") in (entry.pattern, entry.spelling):
+            dropped.add(entry.section)
+            entry = replace(entry, section=entry.section[:-1])
+        fact = entry.ttl
+        if fact is not None and fact.value.rule not in (Rule.UNTIL, Rule.SOME) and (
+                fact.words[:100] == fact.value.words[:100]):
+            entry = replace(entry, ttl=replace(fact, value=replace(fact.value, words="")))
+        entries.append(entry)
+    used = {entry.section[:depth] for entry in entries for depth in range(1, len(entry.section) + 1)}
+    sections = tuple((path, text) for path, text in inventory.sections if path not in dropped or path in used)
+    return replace(inventory, entries=tuple(entries), sections=sections)
 
 
 def _read_page(path: Path) -> "Inventory | None":
     """The inventory on a page that ``keystead keys docs`` wrote; None if it is another document."""
+    from keystead.inventory.files import LARGEST_BYTES
     from keystead.inventory.pages_reading import is_page, read_page
 
     try:
-        text = path.read_text(encoding="utf-8-sig") if path.stat().st_size < 32 * 1024 * 1024 else ""
+        with path.open("rb") as file:
+            beginning = file.read(1000)
+        if not is_page(beginning.decode("utf-8-sig", "replace")) or path.stat().st_size > LARGEST_BYTES:
+            return None
+        return read_page(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError):
         return None
-    return read_page(text, str(path)) if is_page(text) else None
 
 
 def _lists_keys(path: Path) -> bool:
