@@ -26,7 +26,7 @@ def code(
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", show_default=False,
-                     help="Write an inventory file that the other commands take with --inventory (.toml, .yaml, .json)."),
+                     help="Write an inventory file, which other commands take with --inventory (.toml, .yaml, .json)."),
     ] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -76,10 +76,12 @@ def _show(found: "Inventory", all_notes: bool) -> None:
 
     shown = table("pattern", "type", "expires", "written by", "read by", "first seen")
     for entry in found.entries:
-        kind = entry.type.value + ("" if entry.type.sure else " ?") if entry.type is not None else entry.kind.replace("key", "")
+        kind = entry.type.value + ("" if entry.type.sure
+                                   else " ?") if entry.type is not None else entry.kind.replace("key", "")
         ttl = spell_expiry(entry.ttl.value) + ("" if entry.ttl.sure else " ?") if entry.ttl is not None else ""
         shown.add_row(*(printable(each) for each in (
-            entry.pattern + (" ?" if entry.uncertain else ""), kind, ttl, _people(entry, "writers"), _people(entry, "readers"),
+            entry.pattern + (" ?" if entry.uncertain else ""), kind, ttl, _people(entry, "writers"),
+            _people(entry, "readers"),
             str(entry.sources[0]) if entry.sources else "")))
     write(shown)
     guessed = sum(bool(entry.uncertain) for entry in found.entries)

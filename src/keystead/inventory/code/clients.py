@@ -10,9 +10,11 @@ from keystead.inventory.code.resolving import Frame, Resolver
 from keystead.inventory.code.resolving_calls import functions_called
 
 # Files that speak of one of these may talk to a server; files with one of the others are worth reading too.
-_SPEAKS: Final = (b"redis", b"valkey", b"jedis", b"lettuce", b"dragonfly", b"keydb", b"sidekiq", b"rails.cache", b"cacheable",
+_SPEAKS: Final = (b"redis", b"valkey", b"jedis", b"lettuce", b"dragonfly", b"keydb", b"sidekiq", b"rails.cache",
+                  b"cacheable",
                   b"memorystore", b"elasticache", b"resque", b"django.core.cache")
-_COMMANDS: Final = (b".hset(", b".hget(", b".hgetall(", b".zadd(", b".zrange(", b".sadd(", b".smembers(", b".lpush(", b".rpush(",
+_COMMANDS: Final = (b".hset(", b".hget(", b".hgetall(", b".zadd(", b".zrange(", b".sadd(", b".smembers(", b".lpush(",
+                    b".rpush(",
                     b".setex(", b".incrby(", b".xadd(", b".hset ", b".zadd ", b".sadd ")
 _NAMES_KEYS: Final = re.compile(rb"(?:key|prefix|channel)\w{0,30}\W{1,12}[\"'`][\w{}$%.#-]{1,60}:[\w{}$%.#:-]*[\"'`]")
 _CLIENT: Final = re.compile(
@@ -28,14 +30,21 @@ _TYPES: Final = re.compile(
     r"redis|valkey|jedis|rediscommands|redistemplate|cmdable|pipeliner|universalclient|glideclient|valueoperations"
     r"|hashoperations|listoperations|setoperations|zsetoperations|rediscommands|statefulredis", re.I)
 _WEAK: Final = frozenset((
-    "r", "rc", "rd", "c", "cn", "conn", "connection", "client", "cli", "pipe", "pipeline", "p", "multi", "tx", "cache", "store",
-    "db", "kv", "commands", "cmds", "cmd", "sync", "async", "ops", "pool", "broker", "backend", "storage", "pubsub", "subscriber",
-    "publisher", "pub", "sub", "transaction", "batch", "server", "tr", "trx", "session", "m", "con", "operations", "master",
-    "replica", "cluster", "rcon", "rconn", "template", "ps", "t", "s", "_client", "_conn", "_r", "driver", "b", "write_client",
+    "r", "rc", "rd", "c", "cn", "conn", "connection", "client", "cli", "pipe", "pipeline", "p", "multi", "tx", "cache",
+    "store",
+    "db", "kv", "commands", "cmds", "cmd", "sync", "async", "ops", "pool", "broker", "backend", "storage", "pubsub",
+    "subscriber",
+    "publisher", "pub", "sub", "transaction", "batch", "server", "tr", "trx", "session", "m", "con", "operations",
+    "master",
+    "replica", "cluster", "rcon", "rconn", "template", "ps", "t", "s", "_client", "_conn", "_r", "driver", "b",
+    "write_client",
 ))
-_MAKERS: Final = frozenset(("pipeline", "multi", "getresource", "sync", "async", "reactive", "duplicate", "pipelined", "txpipeline",
-                            "opsforvalue", "opsforhash", "opsforlist", "opsforset", "opsforzset", "opsforstream", "opsforgeo",
-                            "pubsub", "connect", "get", "with", "watch", "transaction", "withoptions", "getconnection", "acquire",
+_MAKERS: Final = frozenset(("pipeline", "multi", "getresource", "sync", "async", "reactive", "duplicate", "pipelined",
+                            "txpipeline",
+                            "opsforvalue", "opsforhash", "opsforlist", "opsforset", "opsforzset", "opsforstream",
+                            "opsforgeo",
+                            "pubsub", "connect", "get", "with", "watch", "transaction", "withoptions", "getconnection",
+                            "acquire",
                             "execute_pipeline", "subscribe", "batch", "boundhashops", "opsforhyperloglog"))
 
 
@@ -53,7 +62,7 @@ def speaks_redis(data: bytes) -> bool:
 
 
 def worth_reading(data: bytes) -> bool:
-    """Whether a file may use keys: it speaks of a Redis, sends telling commands, or gives names to what looks like keys."""
+    """Whether a file may use keys: it speaks of a Redis, sends telling commands, or names what looks like keys."""
     low = data.lower()
     return any(word in low for word in _SPEAKS) or any(word in low for word in _COMMANDS) \
         or _NAMES_KEYS.search(low) is not None
@@ -170,7 +179,8 @@ def _is_client(name: str) -> bool:
 def _is_module(name: str, frame: Frame) -> bool:
     """``redis.get(…)`` where redis is the imported library is no client, except in languages that make it one."""
     module, there = frame.scope.file.imports.get(name, ("", ""))
-    return bool(module) and not there and frame.scope.file.language == "python" and module.split(".")[0] in ("redis", "valkey")
+    return bool(module) and not there and frame.scope.file.language == "python" and module.split(".")[0] in ("redis",
+                                                                                                             "valkey")
 
 
 def _constructs(call: Call) -> bool:
@@ -179,6 +189,7 @@ def _constructs(call: Call) -> bool:
     above = receiver.name if isinstance(receiver, Name | Member) else ""
     method = call.method.lower()
     return bool(_CLIENT.search(above)) and method in (
-        "redis", "strictredis", "from_url", "new", "newclient", "newclusterclient", "newuniversalclient", "newfailoverclient",
+        "redis", "strictredis", "from_url", "new", "newclient", "newclusterclient", "newuniversalclient",
+        "newfailoverclient",
         "create_redis_pool", "create_redis", "create_pool", "createclient", "createcluster", "dial", "get", "newring",
         "current", "client", "getclient", "get_client", "connection", "instance", "getinstance", "createclient")

@@ -14,13 +14,15 @@ from keystead.inventory.models import SERVER_TYPES, Certainty, Entry, Expiry, Fa
 
 LOOKS: Final = "looks like a key, and no command was seen to use it"
 _MOST_SOURCES: Final = 50
-_GENERIC: Final = frozenset(("id", "key", "value", "name", "k", "x", "i", "item", "arg", "args", "data", "any", "rest", "s", "v", "n"))
+_GENERIC: Final = frozenset(("id", "key", "value", "name", "k", "x", "i", "item", "arg", "args", "data", "any", "rest",
+                             "s", "v", "n"))
 _STRINGS: Final = ("lock", "json", "integer", "float", "bitmap", "hyperloglog", "string")  # the most telling first
 _LOCK: Final = re.compile(r"(?:^|[^a-z])(?:lock|mutex)(?:$|[^a-z])", re.I)
 _TAG: Final = re.compile(r"\{[a-z_]\w*\}")
 
 
-def collect(name: str, uses: Sequence[Use], notes: Iterable[Note], loose: Iterable[tuple[Shape, str, Source]]) -> Inventory:
+def collect(name: str, uses: Sequence[Use], notes: Iterable[Note],
+            loose: Iterable[tuple[Shape, str, Source]]) -> Inventory:
     """The inventory of what was found, in the order of files and lines."""
     groups: dict[tuple[str, str], list[Use]] = {}
     for use in sorted(uses, key=lambda use: use.source):
@@ -47,7 +49,8 @@ def _entry(kind: str, uses: list[Use], notes: dict[Note, None]) -> Entry:
     sources = tuple(dict.fromkeys(use.source for use in uses))
     made = Entry(pattern, spelling or next((use.spelling for use in uses if use.spelling), ""), kind,
                  variables=kinds, section=(uses[0].source.file,), sources=sources[:_MOST_SOURCES], uncertain=doubt,
-                 writers=_people(uses, (Access.WRITE, Access.CHANGE, Access.EXPIRE)), readers=_people(uses, (Access.READ,)))
+                 writers=_people(uses, (Access.WRITE, Access.CHANGE, Access.EXPIRE)),
+                 readers=_people(uses, (Access.READ,)))
     if kind != "key":
         return made
     return replace(made, type=_type(pattern, uses, notes), ttl=_ttl(pattern, uses, notes))
@@ -58,12 +61,12 @@ def _named_best(uses: list[Use]) -> tuple[str, tuple[tuple[str, str], ...]]:
     columns: list[Counter[str]] = []
     kinds: list[str] = []
     for use in uses:
-        for position, part in enumerate(part for part in use.shape.parts if isinstance(part, Var)):
+        for position, hole in enumerate(part for part in use.shape.parts if isinstance(part, Var)):
             if position == len(columns):
                 columns.append(Counter())
                 kinds.append("")
-            columns[position][part.name] += 1
-            kinds[position] = kinds[position] or part.kind
+            columns[position][hole.name] += 1
+            kinds[position] = kinds[position] or hole.kind
     best = [max(names, key=lambda word: (word not in _GENERIC, names[word], len(word), word)) for names in columns]
     parts: list[str | Var] = []
     place = 0
@@ -95,7 +98,7 @@ def _people(uses: list[Use], accesses: tuple[Access, ...]) -> tuple[Fact[str], .
     return tuple(found.values())
 
 
-# -- types -----------------------------------------------------------------------------------------------------------------
+# -- types ------------------------------------------------------------
 
 
 def _type(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[str] | None:
@@ -107,7 +110,8 @@ def _type(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[str] |
         written = Counter(SERVER_TYPES.get(use.type, use.type) for use in typed if use.access is Access.WRITE)
         chosen = (written or servers).most_common(1)[0][0]
         shown = "; ".join(f"{server} ({next(u.command for u in typed if SERVER_TYPES.get(u.type) == server)} at "
-                          f"{next(u.source for u in typed if SERVER_TYPES.get(u.type) == server)})" for server in servers)
+                          f"{next(u.source for u in typed if SERVER_TYPES.get(u.type) == server)})"
+                          for server in servers)
         notes[Note(f"{pattern} is used with commands of different types: {shown}", typed[0].source)] = None
     else:
         chosen = next(iter(servers))
@@ -121,7 +125,7 @@ def _type(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[str] |
     return Fact(kind, Certainty.IMPLIED if sure else Certainty.GUESSED, teller.source, teller.command)
 
 
-# -- expiries ----------------------------------------------------------------------------------------------------------------
+# -- expiries ------------------------------------------------------------
 
 
 def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[Expiry] | None:
@@ -133,7 +137,8 @@ def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[Expiry]
     ending = {(use.source.file, use.function) for use in told}
     forgets = [use for use in writes if use.drops_ttl and (use.source.file, use.function) not in ending]
     if forgets:
-        notes[Note(f"{pattern} is written without an expiry here, and with one at {best.source}", forgets[0].source)] = None
+        notes[Note(f"{pattern} is written without an expiry here, and with one at {best.source}",
+                   forgets[0].source)] = None
     if all(use.doubt for use in uses):
         return replace(best, certainty=Certainty.GUESSED)
     return best
@@ -144,7 +149,8 @@ def _without(uses: list[Use], writes: list[Use]) -> Fact[Expiry] | None:
     plain = next((use for use in writes if use.drops_ttl), None)
     said = next((use for use in writes if use.ttl is not None), None)
     teller = said or plain or (writes[0] if writes else None)
-    if teller is None or teller.command.startswith(("cache.", "@", "get")) or teller.command in ("LOCK", "RENAME", "COPY"):
+    if teller is None or teller.command.startswith(("cache.", "@", "get")) or teller.command in ("LOCK", "RENAME",
+                                                                                                 "COPY"):
         return None
     sure = (said is not None or plain is not None) and not all(use.doubt for use in uses)
     return Fact(Expiry(Rule.NONE), Certainty.IMPLIED if sure else Certainty.GUESSED, teller.source, teller.command)
@@ -158,7 +164,8 @@ def _together(pattern: str, told: list[Use], notes: dict[Note, None]) -> Fact[Ex
     exact = next(fact for fact in facts if fact.value.seconds == lengths[-1])
     if len(lengths) == 1:
         return _sliding(exact, told)
-    shown = ", ".join(f"{seconds:g} s at {next(f.source for f in facts if f.value.seconds == seconds)}" for seconds in lengths[:4])
+    shown = ", ".join(f"{seconds:g} s at {next(f.source for f in facts if f.value.seconds == seconds)}"
+                      for seconds in lengths[:4])
     notes[Note(f"{pattern} gets different expiries: {shown}", exact.source)] = None
     return replace(exact, value=Expiry(Rule.AT_MOST, lengths[-1]), certainty=Certainty.IMPLIED)
 
@@ -169,7 +176,7 @@ def _sliding(fact: Fact[Expiry], told: list[Use]) -> Fact[Expiry]:
     return fact
 
 
-# -- wildcards and likenesses --------------------------------------------------------------------------------------------------
+# -- wildcards and likenesses ----------
 
 
 def _with_globs(entries: list[Entry], uses: list[Use]) -> list[Entry]:
@@ -201,7 +208,8 @@ def _with_globs(entries: list[Entry], uses: list[Use]) -> list[Entry]:
 
 def _starred(shape: Shape) -> str:
     parts: list[str | Var] = []
-    pieces = [piece for part in shape.parts for piece in (re.split(r"(\*+)", part) if isinstance(part, str) else [part])]
+    pieces = [piece for part in shape.parts for piece in (re.split(r"(\*+)", part) if isinstance(part, str)
+                                                          else [part])]
     for position, piece in enumerate(pieces):
         if isinstance(piece, str) and piece.startswith("*"):
             last = not any(piece for piece in pieces[position + 1 :])
@@ -228,7 +236,8 @@ def _looks_alike(
             continue
         made = found.get(skeleton)
         if made is None:
-            found[skeleton] = Entry(shape.pattern, "", "key", section=(source.file,), sources=(source,), uncertain=LOOKS)
+            found[skeleton] = Entry(shape.pattern, "", "key", section=(source.file,), sources=(source,),
+                                    uncertain=LOOKS)
         elif source not in made.sources and len(made.sources) < _MOST_SOURCES:
             found[skeleton] = replace(made, sources=(*made.sources, source))
     return list(found.values())

@@ -1,4 +1,4 @@
-"""How long an expression says: ``60 * 60``, ``timedelta(hours=1)``, ``5*time.Minute``, ``Duration.ofDays(1)``, ``1.hour``."""
+"""How long an expression says: ``60 * 60``, ``timedelta(hours=1)``, ``5*time.Minute``, ``Duration.ofDays(1)``."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,20 +9,26 @@ from keystead.inventory.code.resolving import Frame, Resolver
 from keystead.inventory.models import Certainty, Expiry, Fact, Rule, Source
 
 _UNITS: Final = {
-    "nanosecond": 1e-9, "microsecond": 1e-6, "millisecond": 1e-3, "milli": 1e-3, "nano": 1e-9, "micro": 1e-6, "ms": 1e-3,
-    "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0, "year": 31556952.0,
+    "nanosecond": 1e-9, "microsecond": 1e-6, "millisecond": 1e-3, "milli": 1e-3, "nano": 1e-9, "micro": 1e-6,
+    "ms": 1e-3,
+    "second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0, "month": 2629746.0,
+    "year": 31556952.0,
     "fortnight": 1209600.0,
 }
-_SPELLED: Final = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|m|min|mins|h|hr|hrs|d|w|minutes?|hours?|days?|weeks?|seconds?)?\s*$")
-_SHORT: Final = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "d": 86400.0, "w": 604800.0}
+_SPELLED: Final = re.compile(
+    r"^\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|secs|m|min|mins|h|hr|hrs|d|w|minutes?|hours?|days?|weeks?|seconds?)?\s*$")
+_SHORT: Final = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "d": 86400.0,
+                 "w": 604800.0}
 _TO: Final = re.compile(r"^(?:to|get|as|in|total)_?(nanos|millis|milliseconds|seconds|secs|minutes|hours|days)$", re.I)
-_SAME: Final = frozenset(("int", "float", "to_i", "to_f", "Number", "parseInt", "floor", "ceil", "round", "Duration", "int64",
-                          "intValue", "longValue", "value", "Int", "Math", "timedelta_to_seconds", "to_s", "seconds_of"))
+_SAME: Final = frozenset(("int", "float", "to_i", "to_f", "Number", "parseInt", "floor", "ceil", "round", "Duration",
+                          "int64",
+                          "intValue", "longValue", "value", "Int", "Math", "timedelta_to_seconds", "to_s",
+                          "seconds_of"))
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """A number, in seconds if ``timed``, else in whatever unit its reader expects. ``at_most``: part of it is chance."""
+    """A number, in seconds if ``timed``, else in the unit its reader expects. ``at_most``: part of it is chance."""
 
     number: float
     timed: bool = False
@@ -63,7 +69,8 @@ class Durations:
                 if inner is not None and inner.timed:
                     return inner
                 unit = _unit(name)
-                if unit is not None and (length := self._length(base, frame, depth + 1)) is not None and not length.timed:
+                if unit is not None and (length := self._length(base, frame,
+                                                                depth + 1)) is not None and not length.timed:
                     return replace(length, number=length.number * unit, timed=True)
                 return self._one(self._resolver.members(base, name, frame, depth), expr, depth)
             case Arithmetic(sign, left, right):
@@ -127,8 +134,10 @@ class Durations:
             inner = self._length(args[0], frame, depth + 1)
             return None if inner is None else replace(inner, number=inner.number * (_unit(method[2:]) or 1), timed=True)
         if method in _SAME:
-            return self._length(args[0] if args else receiver, frame, depth + 1) if args or receiver else None
-        if method in ("getenv", "get", "fetch", "env", "getOrDefault", "config") and (len(args) == 2 or "default" in call.named):
+            inside = args[0] if args else receiver
+            return self._length(inside, frame, depth + 1) if inside is not None else None
+        if method in ("getenv", "get", "fetch", "env", "getOrDefault", "config") and (len(args) == 2
+                                                                                      or "default" in call.named):
             inner = self._length(call.named.get("default", args[-1]), frame, depth + 1)
             return replace(inner, followed=True) if inner is not None else None
         return None
@@ -145,7 +154,7 @@ class Durations:
         return Length(seconds, True, followed)
 
     def expiry(self, expr: Expr, frame: Frame, unit: float, source: Source, rule: Rule = Rule.EXACTLY) -> Fact[Expiry]:
-        """What an argument that says how long a key lives says. ``unit`` is what a bare number of it means, in seconds."""
+        """What an argument says about a key's life. ``unit`` is what a bare number of it means, in seconds."""
         length = self.length(expr, frame)
         words = spell(expr)
         if length is None:

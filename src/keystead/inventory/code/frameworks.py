@@ -12,25 +12,36 @@ from keystead.inventory.code.wishes import Lasting, Wish, lasting_of
 
 # Operations of Spring's template by kind: its method and the command it sends.
 _SPRING: Final = {
-    "value": {"get": "GET", "set": "SET", "setIfAbsent": "SETNX", "setIfPresent": "SET", "increment": "INCRBY", "size": "STRLEN",
+    "value": {"get": "GET", "set": "SET", "setIfAbsent": "SETNX", "setIfPresent": "SET", "increment": "INCRBY",
+              "size": "STRLEN",
               "decrement": "DECRBY", "multiGet": "MGET", "multiSet": "MSET", "getAndSet": "GETSET", "append": "APPEND",
               "getAndDelete": "GETDEL", "getAndExpire": "GETEX", "setBit": "SETBIT", "getBit": "GETBIT"},
-    "hash": {"put": "HSET", "putAll": "HSET", "putIfAbsent": "HSETNX", "get": "HGET", "multiGet": "HMGET", "entries": "HGETALL",
-             "keys": "HKEYS", "values": "HVALS", "increment": "HINCRBY", "delete": "HDEL", "hasKey": "HEXISTS", "size": "HLEN",
+    "hash": {"put": "HSET", "putAll": "HSET", "putIfAbsent": "HSETNX", "get": "HGET", "multiGet": "HMGET",
+             "entries": "HGETALL",
+             "keys": "HKEYS", "values": "HVALS", "increment": "HINCRBY", "delete": "HDEL", "hasKey": "HEXISTS",
+             "size": "HLEN",
              "scan": "HSCAN"},
-    "list": {"leftPush": "LPUSH", "rightPush": "RPUSH", "leftPushAll": "LPUSH", "rightPushAll": "RPUSH", "leftPop": "LPOP",
-             "rightPop": "RPOP", "range": "LRANGE", "size": "LLEN", "trim": "LTRIM", "remove": "LREM", "index": "LINDEX",
+    "list": {"leftPush": "LPUSH", "rightPush": "RPUSH", "leftPushAll": "LPUSH", "rightPushAll": "RPUSH",
+             "leftPop": "LPOP",
+             "rightPop": "RPOP", "range": "LRANGE", "size": "LLEN", "trim": "LTRIM", "remove": "LREM",
+             "index": "LINDEX",
              "set": "LSET", "rightPopAndLeftPush": "RPOPLPUSH", "move": "LMOVE", "indexOf": "LPOS"},
-    "set": {"add": "SADD", "remove": "SREM", "members": "SMEMBERS", "isMember": "SISMEMBER", "size": "SCARD", "pop": "SPOP",
-            "randomMember": "SRANDMEMBER", "move": "SMOVE", "intersect": "SINTER", "union": "SUNION", "difference": "SDIFF",
+    "set": {"add": "SADD", "remove": "SREM", "members": "SMEMBERS", "isMember": "SISMEMBER", "size": "SCARD",
+            "pop": "SPOP",
+            "randomMember": "SRANDMEMBER", "move": "SMOVE", "intersect": "SINTER", "union": "SUNION",
+            "difference": "SDIFF",
             "scan": "SSCAN"},
     "zset": {"add": "ZADD", "addIfAbsent": "ZADD", "remove": "ZREM", "range": "ZRANGE", "rangeByScore": "ZRANGEBYSCORE",
-             "reverseRange": "ZREVRANGE", "score": "ZSCORE", "incrementScore": "ZINCRBY", "size": "ZCARD", "zCard": "ZCARD",
+             "reverseRange": "ZREVRANGE", "score": "ZSCORE", "incrementScore": "ZINCRBY", "size": "ZCARD",
+             "zCard": "ZCARD",
              "rank": "ZRANK", "reverseRank": "ZREVRANK", "count": "ZCOUNT", "removeRange": "ZREMRANGEBYRANK",
-             "removeRangeByScore": "ZREMRANGEBYSCORE", "rangeWithScores": "ZRANGE", "popMin": "ZPOPMIN", "popMax": "ZPOPMAX",
+             "removeRangeByScore": "ZREMRANGEBYSCORE", "rangeWithScores": "ZRANGE", "popMin": "ZPOPMIN",
+             "popMax": "ZPOPMAX",
              "reverseRangeWithScores": "ZREVRANGE", "rangeByScoreWithScores": "ZRANGEBYSCORE",
-             "reverseRangeByScore": "ZREVRANGEBYSCORE", "reverseRangeByScoreWithScores": "ZREVRANGEBYSCORE", "scan": "ZSCAN"},
-    "stream": {"add": "XADD", "read": "XREAD", "range": "XRANGE", "size": "XLEN", "acknowledge": "XACK", "delete": "XDEL"},
+             "reverseRangeByScore": "ZREVRANGEBYSCORE", "reverseRangeByScoreWithScores": "ZREVRANGEBYSCORE",
+             "scan": "ZSCAN"},
+    "stream": {"add": "XADD", "read": "XREAD", "range": "XRANGE", "size": "XLEN", "acknowledge": "XACK",
+               "delete": "XDEL"},
     "geo": {"add": "GEOADD", "position": "GEOPOS", "distance": "GEODIST", "radius": "GEORADIUS", "search": "GEOSEARCH"},
     "hyperloglog": {"add": "PFADD", "size": "PFCOUNT", "union": "PFMERGE"},
 }
@@ -40,19 +51,26 @@ _TEMPLATE: Final = {"delete": "DEL", "unlink": "UNLINK", "hasKey": "EXISTS", "ex
                     "getExpire": "TTL", "persist": "PERSIST", "rename": "RENAME", "type": "TYPE", "keys": "KEYS",
                     "convertAndSend": "PUBLISH"}
 _REDISSON: Final = {
-    "getLock": "lock", "getFairLock": "lock", "getReadWriteLock": "lock", "getSpinLock": "lock", "getFencedLock": "lock",
-    "getSemaphore": "string", "getPermitExpirableSemaphore": "string", "getCountDownLatch": "string", "getBucket": "string",
-    "getAtomicLong": "integer", "getAtomicDouble": "float", "getMap": "hash", "getMapCache": "hash", "getLocalCachedMap": "hash",
-    "getRateLimiter": "hash", "getSet": "set", "getSetCache": "zset", "getSortedSet": "zset", "getScoredSortedSet": "zset",
+    "getLock": "lock", "getFairLock": "lock", "getReadWriteLock": "lock", "getSpinLock": "lock",
+    "getFencedLock": "lock",
+    "getSemaphore": "string", "getPermitExpirableSemaphore": "string", "getCountDownLatch": "string",
+    "getBucket": "string",
+    "getAtomicLong": "integer", "getAtomicDouble": "float", "getMap": "hash", "getMapCache": "hash",
+    "getLocalCachedMap": "hash",
+    "getRateLimiter": "hash", "getSet": "set", "getSetCache": "zset", "getSortedSet": "zset",
+    "getScoredSortedSet": "zset",
     "getList": "list", "getQueue": "list", "getDeque": "list", "getBlockingQueue": "list", "getDelayedQueue": "list",
-    "getTopic": "channel", "getStream": "stream", "getHyperLogLog": "hyperloglog", "getBitSet": "bitmap", "getGeo": "geo",
+    "getTopic": "channel", "getStream": "stream", "getHyperLogLog": "hyperloglog", "getBitSet": "bitmap",
+    "getGeo": "geo",
 }
 _CACHES: Final = {  # methods of caches of Rails, Django and others, and what they do
     "fetch": Access.WRITE, "write": Access.WRITE, "set": Access.WRITE, "add": Access.WRITE, "get_or_set": Access.WRITE,
     "put": Access.WRITE, "read": Access.READ, "get": Access.READ, "exist?": Access.READ, "has_key": Access.READ,
     "delete": Access.CHANGE, "delete_many": Access.CHANGE, "get_many": Access.READ, "read_multi": Access.READ,
-    "increment": Access.WRITE, "incr": Access.WRITE, "decrement": Access.WRITE, "decr": Access.WRITE, "del": Access.CHANGE,
-    "touch": Access.EXPIRE, "wrap": Access.WRITE, "fetch_multi": Access.WRITE, "aget": Access.READ, "aset": Access.WRITE,
+    "increment": Access.WRITE, "incr": Access.WRITE, "decrement": Access.WRITE, "decr": Access.WRITE,
+    "del": Access.CHANGE,
+    "touch": Access.EXPIRE, "wrap": Access.WRITE, "fetch_multi": Access.WRITE, "aget": Access.READ,
+    "aset": Access.WRITE,
 }
 _SPEL: Final = re.compile(r"'([^']*)'|#([\w.]+)|\"([^\"]*)\"|T\([\w.]+\)[\w.()]*")
 
@@ -77,7 +95,8 @@ def spring_wish(call: Call, type_of: Callable[[Expr], str]) -> Wish | None:
     span = None if bound is not None or not call.spans else call.spans[0]
     lasting = lasting_of(command, args, call.named, "java")
     value_type = "integer" if command.name in ("INCRBY", "DECRBY") else command.type
-    return Wish(args[0], command.name, value_type, command.access, "key", lasting, command.name == "SET" and lasting is None, span)
+    return Wish(args[0], command.name, value_type, command.access, "key", lasting, command.name == "SET"
+                and lasting is None, span)
 
 
 def template_wish(call: Call, template: bool) -> Wish | None:
@@ -115,24 +134,27 @@ def lock_wish(call: Call, strong: bool) -> Wish | None:
     if "redlock" in above and method in ("acquire", "lock", "using") and args:
         key = args[0].items[0] if isinstance(args[0], Items) and args[0].items else args[0]
         lasting = args[1] if len(args) > 1 else None
-        return Wish(key, "LOCK", "lock", Access.WRITE, "key", Lasting(lasting, 0.001) if lasting is not None else None, False, span)
+        return Wish(key, "LOCK", "lock", Access.WRITE, "key", Lasting(lasting, 0.001) if lasting is not None else None,
+                    False, span)
     if method == "NewMutex" and args:
         return Wish(args[0], "LOCK", "lock", Access.WRITE, "key", None, False, span)
     if method == "Lock" and len(args) > 1 and isinstance(args[0], Name | Member) and "redis" in args[0].name.lower():
         lasting = call.named.get("timeout")
-        return Wish(args[1], "LOCK", "lock", Access.WRITE, "key", Lasting(lasting, 1.0) if lasting is not None else None, False,
+        return Wish(args[1], "LOCK", "lock", Access.WRITE, "key", Lasting(lasting, 1.0) if lasting is not None
+                    else None, False,
                     call.spans[1] if len(call.spans) > 1 else None)
     return None
 
 
 def cache_wish(call: Call, site: CallSite) -> Wish | None:
-    """``Rails.cache.fetch(key, expires_in: …)``, Django's ``cache.set(key, value, timeout)``, ``cacheManager.set(…)``."""
+    """``Rails.cache.fetch(key, expires_in: …)``, Django's ``cache.set(key, value, timeout)`` and their like."""
     access = _CACHES.get(call.method)
     receiver = call.receiver
     if access is None or receiver is None or not (call.args or "key" in call.named):
         return None
     file = site.scope.file
-    name = receiver.name if isinstance(receiver, Name | Member) else receiver.method if isinstance(receiver, Call) else ""
+    name = receiver.name if isinstance(receiver, Name | Member) else receiver.method if isinstance(receiver,
+                                                                                                   Call) else ""
     rails = name == "cache" and isinstance(receiver, Call | Member) and _root(receiver) == "Rails"
     django = name == "cache" and file.imports.get("cache", ("",))[0] == "django.core.cache"
     nest = name.lstrip("_") in ("cacheManager", "cacheService") and file.speaks_redis
@@ -160,7 +182,8 @@ def annotation_wishes(site: CallSite) -> Iterator[Wish]:
         name = call.named.get("value") or (call.args[0] if call.args else None)
         lasting = call.named.get("timeToLive")
         if name is not None:
-            made = Wish(name, call.method, "hash", Access.WRITE, "key", Lasting(lasting, 1.0) if lasting is not None else None)
+            made = Wish(name, call.method, "hash", Access.WRITE, "key", Lasting(lasting, 1.0) if lasting is not None
+                        else None)
             yield replace(made, expr=Joined([name, Text(":"), Opaque("id")]))
             yield replace(made, type="set", lasting=None)
         return

@@ -65,7 +65,7 @@ class Reader:
             handler: Callable[[Node], None] = getattr(self, f"found_{name}")
             handler(node)
 
-    # -- what a query finds ----------------------------------------------------------------------------------------
+    # -- what a query finds ------------------------------------------------------------
 
     def found_block(self, node: "Node") -> None:
         self._stack.append((node.end_byte, self.scope, self.path))
@@ -142,7 +142,7 @@ class Reader:
             self.file.scopes.append(known)
         return known
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def lower(self, node: "Node | None") -> Expr:
         """The expression of a node; ``Opaque`` for what is not followed."""

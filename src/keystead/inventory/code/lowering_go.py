@@ -137,7 +137,7 @@ class GoReader(Reader):
         name = self.text(node.child_by_field_name("name")) or (tail[-1] if tail else path).removeprefix("go-")
         self.file.imports[name] = (path, "")
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def _identifier(self, node: "Node") -> Expr:
         name = self.text(node)

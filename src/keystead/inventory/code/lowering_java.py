@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class JavaReader(Reader):
-    """Reads one Java file. A constant of an enum is a call of the enum's constructor, an annotation a call ``@Name``."""
+    """Reads one Java file. A constant of an enum is a call of its constructor, an annotation a call ``@Name``."""
 
     language = "java"
     query = """
@@ -136,7 +136,7 @@ class JavaReader(Reader):
         module, _, name = path.rpartition(".")
         self.file.imports[name if name != "*" else f"* {module}"] = (module, name)
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def _identifier(self, node: "Node") -> Expr:
         return Name(self.text(node))

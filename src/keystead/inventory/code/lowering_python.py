@@ -126,7 +126,7 @@ class PythonReader(Reader):
             else:
                 self.file.imports[alias or name.split(".")[0]] = (name if alias else name.split(".")[0], "")
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def _identifier(self, node: "Node") -> Expr:
         name = self.text(node)

@@ -132,7 +132,7 @@ class RubyReader(Reader):
         if listed is not None:
             self.returned(self.first(listed), node)
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def _identifier(self, node: "Node") -> Expr:
         return Name(self.text(node))

@@ -174,7 +174,7 @@ class TypeScriptReader(Reader):
                         name = self.text(each.child_by_field_name("name"))
                         self.file.imports[self.text(each.child_by_field_name("alias")) or name] = (module, name)
 
-    # -- expressions -----------------------------------------------------------------------------------------------
+    # -- expressions ------------------------------------------------------------
 
     def _identifier(self, node: "Node") -> Expr:
         return Name(self.text(node))

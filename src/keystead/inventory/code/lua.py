@@ -108,7 +108,8 @@ def _arguments(text: str, closing: bool = False) -> tuple[list[Expr], int]:
             mark = token["other"]
             if mark in "([{":
                 depth += 1
-                if depth > 0 and not (mark == "(" and parts and isinstance(parts[-1], Name) and parts[-1].name == "tostring"):
+                if depth > 0 and not (mark == "(" and parts and isinstance(parts[-1], Name)
+                                      and parts[-1].name == "tostring"):
                     plain = False
                 elif parts:
                     parts.pop()

@@ -55,14 +55,14 @@ class Project:
         for site in file.calls:
             self._calls[site.call.method].append(site)
 
-    # -- definitions -------------------------------------------------------------------------------------------------
+    # -- definitions ------------------------------------------------------------
 
     def classes(self, name: str, file: SourceFile) -> list[Scope]:
         """Classes of that name, the nearest first, only those of the nearest place."""
         return self._nearest(self._classes.get((_family(file), name), []), name, file)
 
     def functions(self, name: str, file: SourceFile) -> list[Scope]:
-        """Functions of that name that this file may mean: its own, imported, of its folder, or the only one there is."""
+        """Functions of that name that this file may mean: its own, imported, of its folder, or the only one."""
         found = self._functions.get((_family(file), name), [])
         if not found:
             self._want(name, file)
@@ -82,7 +82,7 @@ class Project:
         module, there = file.imports.get(name, ("", ""))
         if not module:
             return []
-        stem = there if there and not there == "default" and self._stems.get(there) else _tail(module)
+        stem = there if there and there != "default" and self._stems.get(there) else _tail(module)
         found = [each for each in self._stems.get(stem, []) if _family(each) == _family(file)]
         return [each.module for each in _best(found, module)]
 
@@ -111,11 +111,12 @@ class Project:
             found = self._calls.get(name, [])
         if self.wanting and len(name) > 3:
             place = PurePosixPath(scope.file.path)
-            stem = place.parent.name if place.stem in ("__init__", "index") or scope.file.language == "go" else place.stem
+            stem = place.parent.name if place.stem in ("__init__",
+                                                       "index") or scope.file.language == "go" else place.stem
             self.callers_wanted.add((name, scope.class_name or stem))
         return [site for site in found if _family(site.scope.file) == _family(scope.file) and site.scope is not scope]
 
-    # -- which of several ---------------------------------------------------------------------------------------------
+    # -- which of several ------------------------------------------------------------
 
     def _nearest(self, found: list[Scope], name: str, file: SourceFile) -> list[Scope]:
         if not found:
@@ -163,7 +164,8 @@ def _best(files: list[SourceFile], module: str, strict: bool = False) -> list[So
         parts = [*place.parent.parts, place.stem]
         if place.stem in ("__init__", "index"):
             parts = parts[:-1]
-        score = max(_common(parts, wanted), _common(list(place.parent.parts), wanted) if file.language in ("go", "java") else 0)
+        score = max(_common(parts, wanted), _common(list(place.parent.parts), wanted)
+                    if file.language in ("go", "java") else 0)
         scored[score].append(file)
     if not scored or (strict and max(scored) == 0):
         return []

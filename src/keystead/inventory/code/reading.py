@@ -29,12 +29,16 @@ _READERS: "Final[dict[str, type[Reader]]]" = {
     "tsx": TypeScriptReader,
 }
 _DEFINED: Final = re.compile(
-    rb"\b(?:def|class|func|function|const|enum|interface|module|type|let|var|String) +(\w{4,})|\b(\w{4,})(?: *:[^=\n]{1,40})? *=(?!=)")
+    rb"\b(?:def|class|func|function|const|enum|interface|module|type|let|var|String) +(\w{4,})"
+    rb"|\b(\w{4,})(?: *:[^=\n]{1,40})? *=(?!=)")
 _ROUNDS: Final = 2  # of reading more files for names that the first ones use
 _COMMON: Final = frozenset(word.encode() for word in (
-    "get", "set", "delete", "exists", "keys", "find", "fetch", "read", "write", "update", "create", "remove", "load", "save",
-    "main", "call", "send", "push", "pop", "init", "self", "execute", "run", "publish", "String", "Object", "List", "value",
-    "format", "print", "None", "True", "False", "Exception", "Error", "Promise", "Date", "JSON", "Math", "Array", "Number",
+    "get", "set", "delete", "exists", "keys", "find", "fetch", "read", "write", "update", "create", "remove", "load",
+    "save",
+    "main", "call", "send", "push", "pop", "init", "self", "execute", "run", "publish", "String", "Object", "List",
+    "value",
+    "format", "print", "None", "True", "False", "Exception", "Error", "Promise", "Date", "JSON", "Math", "Array",
+    "Number",
     "constructor", "__init__", "initialize", "handle", "process", "store", "name", "string", "error", "type",
 ))
 
@@ -101,7 +105,8 @@ def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[No
     Whether there were any.
     """
     defined = {name.encode() for name in project.wanted if len(name) > 3} - _COMMON
-    called = [(name.encode() + b"(", hint.encode()) for name, hint in project.callers_wanted if name.encode() not in _COMMON]
+    called = [(name.encode() + b"(", hint.encode()) for name, hint in project.callers_wanted
+              if name.encode() not in _COMMON]
     project.wanted, project.callers_wanted = set(), set()
     if not defined and not called:
         return False

@@ -118,7 +118,7 @@ class Resolver:
             case Arithmetic("%", left, right):
                 from keystead.inventory.code.resolving_calls import filled
 
-                arguments = right.items if isinstance(right, Items) else [right]
+                arguments: list[Expr] = right.items if isinstance(right, Items) else [right]
                 named = {key.value: value for key, value in right.pairs if isinstance(key, Text)} \
                     if isinstance(right, Table) else {}
                 return filled(self, left, arguments, named, "percent", frame, depth)
@@ -191,7 +191,7 @@ class Resolver:
                     return [shape.followed() for shape in found]
         return [variable(expr)]
 
-    # -- names ---------------------------------------------------------------------------------------------------------
+    # -- names ------------------------------------------------------------
 
     def values_of(self, expr: Expr, frame: Frame, depth: int = 0) -> list[Value]:
         """The expressions behind an expression: itself, unless it is a name or a member."""

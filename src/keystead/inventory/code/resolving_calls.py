@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # What gives the text it was given, or nearly: the case of a key's variable part does not matter here.
 _SAME_ARGUMENT: Final = frozenset((
-    "str", "string", "String", "bytes", "ByteString", "repr", "intern", "force_str", "force_text", "from", "Sprint", "valueOf",
+    "str", "string", "String", "bytes", "ByteString", "repr", "intern", "force_str", "force_text", "from", "Sprint",
+    "valueOf",
     "smart_str", "SafeEncoder", "shared", "raw", "of", "copyFromUtf8", "to_bytes", "ensure_bytes", "key_bytes",
 ))
 _SAME_RECEIVER: Final = frozenset((
@@ -24,14 +25,17 @@ _SAME_RECEIVER: Final = frozenset((
     "toLowerCase", "toUpperCase", "downcase", "upcase", "intern", "String", "html_safe", "rstrip", "lstrip", "value",
     "toJSON", "b", "valueOf", "to_sym", "force_encoding", "stringValue", "getValue", "squish",
 ))
-_FORMATTERS: Final = frozenset(("format", "sprintf", "Sprintf", "formatted", "vsprintf", "Appendf", "fmt", "format_map"))
-_MAPPERS: Final = frozenset(("map", "flatMap", "collect", "flat_map", "stream", "toList", "to_a", "toArray", "list", "tuple",
+_FORMATTERS: Final = frozenset(("format", "sprintf", "Sprintf", "formatted", "vsprintf", "Appendf", "fmt",
+                                "format_map"))
+_MAPPERS: Final = frozenset(("map", "flatMap", "collect", "flat_map", "stream", "toList", "to_a", "toArray", "list",
+                             "tuple",
                              "set", "sorted", "asList", "of", "Set", "newHashSet", "newArrayList", "uniq", "compact"))
 _ENVIRONMENT: Final = frozenset(("getenv", "get", "fetch", "env", "getOrDefault", "GetString", "config", "getProperty"))
 _NAMES_KEYS: Final = re.compile(r"key|prefix|channel|topic|namespace|(?:^|_)ns(?:_|$)|queue|redis|lock|path", re.I)
 
 _PERCENT: Final = re.compile(
-    r"%%|%\((?P<name>\w+)\)[#0\- +]*\d*(?:\.\d+)?(?P<kind1>[a-zA-Z])|%\{(?P<ruby>\w+)\}|%<(?P<angle>\w+)>[^a-zA-Z]*(?P<kind3>[a-zA-Z])"
+    r"%%|%\((?P<name>\w+)\)[#0\- +]*\d*(?:\.\d+)?(?P<kind1>[a-zA-Z])"
+    r"|%\{(?P<ruby>\w+)\}|%<(?P<angle>\w+)>[^a-zA-Z]*(?P<kind3>[a-zA-Z])"
     r"|%(?:\[(?P<go>\d+)\]|(?P<java>\d+)\$)?[#0\-+ ,]*\*?\d*(?:\.\d+)?(?P<kind2>t?[a-zA-Z])")
 _BRACES: Final = re.compile(r"\{\{|\}\}|\{(?P<name>\w*)(?:[.\[][^{}:!]*)?(?:![rsa])?(?::[^{}]*)?\}")
 
@@ -89,7 +93,8 @@ def _formatted(
     resolver: "Resolver", call: Call, receiver: Expr | None, frame: "Frame", depth: int
 ) -> list[Shape] | None:
     args = call.args
-    module = isinstance(receiver, Name) and receiver.name in ("fmt", "String", "util", "Kernel", "MessageFormat", "self")
+    module = isinstance(receiver, Name) and receiver.name in ("fmt", "String", "util", "Kernel", "MessageFormat",
+                                                              "self")
     if receiver is None or module:  # format(template, …)
         if not args:
             return None
@@ -103,7 +108,8 @@ def _formatted(
 
 
 def filled(
-    resolver: "Resolver", template: Expr, args: list[Expr], named: dict[str, Expr], style: str, frame: "Frame", depth: int
+    resolver: "Resolver", template: Expr, args: list[Expr], named: dict[str, Expr], style: str, frame: "Frame",
+    depth: int
 ) -> list[Shape]:
     """A template with its placeholders filled in."""
     expression = _PERCENT if style == "percent" else _BRACES
@@ -232,12 +238,13 @@ def _mapped(resolver: "Resolver", call: Call, frame: "Frame", depth: int) -> "li
         return [(each, frame) for each in function.returns]
     if call.receiver is not None and (not call.args or call.method in ("collect", "stream")):
         return elements(resolver, call.receiver, frame, depth + 1)
-    if call.method in ("asList", "of", "newHashSet", "newArrayList") or (call.method in ("Set", "set") and len(call.args) > 1):
+    if call.method in ("asList", "of", "newHashSet", "newArrayList") or (call.method in ("Set", "set")
+                                                                         and len(call.args) > 1):
         return [(arg, frame) for arg in call.args]
     return elements(resolver, call.args[0], frame, depth + 1) if call.args else []
 
 
-# -- functions of the program ------------------------------------------------------------------------------------------
+# -- functions of the program ----------
 
 
 def _own_functions(resolver: "Resolver", call: Call, frame: "Frame", depth: int) -> list[Shape]:
@@ -249,7 +256,8 @@ def _own_functions(resolver: "Resolver", call: Call, frame: "Frame", depth: int)
         for given in function.returns:
             found += resolver.resolve(given.expr, inside.at(given), depth)
     callee = call.callee
-    for value, where in resolver.values_of(callee, frame, depth) if isinstance(callee, Name | Member) and not found else ():
+    for value, where in resolver.values_of(callee, frame, depth) if isinstance(callee,
+                                                                               Name | Member) and not found else ():
         if isinstance(value, Lambda):
             at = Scope("function", "", where.scope.file, where.scope, params=[])
             env = {(at, name): (arg, frame) for name, arg in zip(value.params, call.args, strict=False)}

@@ -54,7 +54,8 @@ def _script_of(call: Call, frame: "Frame", resolver: "Resolver") -> tuple[str, l
             (found for arg in call.args[:listed] if (found := _registered(arg, frame, resolver))), "")
         if text:
             rest = call.args[listed + 1 :]
-            return text, _items(call.args[listed]), _items(rest[0]) if len(rest) == 1 and isinstance(rest[0], Items) else rest
+            return text, _items(call.args[listed]), _items(rest[0]) if len(rest) == 1 and isinstance(rest[0],
+                                                                                                     Items) else rest
     return None
 
 
@@ -123,7 +124,8 @@ def file_script(file: "SourceFile", notes: "list[Note]") -> "list[Use]":
         for shape in resolver.forms(each.wish.expr, Frame(file.module)):
             if shape.has_words:
                 doubt = "begins with a variable of the script" if shape.begins_open is not None else ""
-                uses.append(Use(shape, each.wish.kind, each.wish.command, each.wish.type, each.wish.access, None, False, "", source,
+                uses.append(Use(shape, each.wish.kind, each.wish.command, each.wish.type, each.wish.access, None,
+                                False, "", source,
                                 "", Strength.STRONG, doubt))
     if asked:
         listed = ", ".join(f"{key}{f' ({kind})' if kind else ''}" for key, kind in sorted(asked.items()))

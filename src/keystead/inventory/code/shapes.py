@@ -12,14 +12,18 @@ from keystead.inventory.patterns import variable_name
 
 _GENERIC: Final = frozenset(("id", "key", "name", "uuid", "pk", "value", "uid", "code", "hash", "slug", "type", "sub"))
 _SILENT: Final = frozenset((
-    "str", "string", "int", "to_s", "tostring", "to_string", "valueof", "itoa", "formatint", "encodeuricomponent", "quote",
-    "lower", "upper", "strip", "trim", "tolowercase", "touppercase", "tolower", "toupper", "downcase", "encode", "decode",
+    "str", "string", "int", "to_s", "tostring", "to_string", "valueof", "itoa", "formatint", "encodeuricomponent",
+    "quote",
+    "lower", "upper", "strip", "trim", "tolowercase", "touppercase", "tolower", "toupper", "downcase", "encode",
+    "decode",
     "hexdigest", "digest", "hex", "urlsafe_b64encode", "b64encode", "parameterize", "repr", "get", "format", "value",
     "unwrap", "result", "await", "trimspace", "strval", "isoformat", "toisostring", "date", "split", "int64", "base64",
     "orelse", "join", "replace", "name", "tohex", "each of",
 ))
-_HASHES: Final = re.compile(r"^(?:sha_?1|sha_?256|sha_?512|md5|blake2[bs]?|sha2?|hash(?:_?\w+)?|fingerprint|digest)$", re.I)
-_CLOCKS: Final = re.compile(r"strftime|date_?format|isoformat|todatestring|to_date|(?:^|_)today$|format_date|ofpattern", re.I)
+_HASHES: Final = re.compile(r"^(?:sha_?1|sha_?256|sha_?512|md5|blake2[bs]?|sha2?|hash(?:_?\w+)?|fingerprint|digest)$",
+                            re.I)
+_CLOCKS: Final = re.compile(
+    r"strftime|date_?format|isoformat|todatestring|to_date|(?:^|_)today$|format_date|ofpattern", re.I)
 _FILLER: Final = re.compile(r"^(?:get|fetch|make|build|current|new|to)_(?=[a-z])")
 
 
@@ -154,7 +158,8 @@ def _words_of_call(call: Call, depth: int) -> str:
     if method.lower().replace("_", "") in _SILENT or method.lower() in _SILENT or not method:
         receiver = call.receiver
         beneath = _words(receiver, depth - 1) if receiver is not None else ""
-        module = isinstance(receiver, Name) and (receiver.name[:1].isupper() or receiver.name in ("strconv", "uuid", "base64"))
+        module = isinstance(receiver, Name) and (receiver.name[:1].isupper()
+                                                 or receiver.name in ("strconv", "uuid", "base64"))
         return inner if (module and inner) or not beneath else beneath
     return method
 
@@ -168,7 +173,7 @@ def _last(expr: Expr) -> str:
     return ""
 
 
-# -- does it look like a key -----------------------------------------------------------------------------------------
+# -- does it look like a key ----------
 
 _NEVER: Final = re.compile(
     r"""
@@ -183,7 +188,8 @@ _NEVER: Final = re.compile(
     | \b\d{1,2}:\d{2}\b | [HhYymMdDs]{2}:[mMsS]{2} | %[HMSYmdI]:
     """, re.VERBOSE | re.IGNORECASE)
 _SEGMENTS: Final = re.compile(r"^[A-Za-z_{][\w.{}\-*/|@]*(?::{1,2}[\w.{}\-*/|@]+)+:?$")
-_HOSTS: Final = re.compile(r"\{(?:host|hostname|port|ip|scheme|protocol|url|address|addr|server|username|password)\d*\}")
+_HOSTS: Final = re.compile(
+    r"\{(?:host|hostname|port|ip|scheme|protocol|url|address|addr|server|username|password)\d*\}")
 
 
 def looks_like_a_key(shape: Shape) -> bool:

@@ -131,7 +131,7 @@ class UseFinder:
         return isinstance(receiver, Name | Member) and (
             "template" in receiver.name.lower() and self._clients.strength(call, frame) is not Strength.NONE)
 
-    # -- following a key ------------------------------------------------------------------------------------------------
+    # -- following a key ------------------------------------------------------------
 
     def _follow(self, wish: Wish, strength: Strength, frame: Frame, site: CallSite, way: int) -> None:
         if self._resolver.taken > self._enough:
@@ -193,11 +193,12 @@ class UseFinder:
         owner = scope.class_name.lower()
         if receiver is None or not owner:
             return False
-        name = receiver.name if isinstance(receiver, Name | Member) else receiver.method if isinstance(receiver, Call) else ""
+        name = receiver.name if isinstance(receiver, Name | Member) else receiver.method if isinstance(receiver,
+                                                                                                       Call) else ""
         word = name.lower().replace("_", "")
         return name != SELF and len(word) > 3 and (word in owner or owner in word)
 
-    # -- what was found -------------------------------------------------------------------------------------------------
+    # -- what was found ------------------------------------------------------------
 
     def _keep(self, wish: Wish, shape: Shape, strength: Strength, frame: Frame, site: CallSite, way: int) -> None:
         if not could_be_a_key(shape) or (strength is Strength.WEAK and not _likely(shape, wish)):
@@ -230,7 +231,8 @@ class UseFinder:
             reason = f"a parameter of {function}, and no call that says more was found"
         else:
             reason = "only a run of the program knows"
-        self.notes[Note(f"the {'channel' if 'channel' in wish.kind else 'key'} of {wish.command} is {what}: {reason}", source)] = None
+        self.notes[Note(f"the {'channel' if 'channel' in wish.kind else 'key'} of {wish.command} is {what}: {reason}",
+                        source)] = None
 
 
 def command_is_plain(name: str) -> bool:
@@ -243,7 +245,8 @@ def _likely(shape: Shape, wish: Wish) -> bool:
     """Of a call that only may go to a Redis: a plain word is likely no key, unless the command is a telling one."""
     if not command_is_plain(wish.command):
         return True
-    return (":" in shape.text or (len(shape.parts) > 1 and any(mark in shape.text for mark in "/.|-"))) and not shape.text.endswith((".json", ".txt", ".html", ".py"))
+    parted = len(shape.parts) > 1 and any(mark in shape.text for mark in "/.|-")
+    return (":" in shape.text or parted) and not shape.text.endswith((".json", ".txt", ".html", ".py"))
 
 
 def _declared(resolver: Resolver, expr: Expr, frame: Frame) -> str:

@@ -1,4 +1,4 @@
-"""The source files under a path: without what others wrote, what is ignored, what is generated, and what is too large."""
+"""The source files under a path: without what others wrote, what is ignored, generated or too large."""
 
 import os
 import re
@@ -15,15 +15,19 @@ from keystead.inventory.models import Note, Source
 LARGEST_BYTES: Final = 1_500_000
 MOST_FILES: Final = 200_000
 _SKIPPED: Final = frozenset((
-    ".git", ".hg", ".svn", "node_modules", "vendor", "__pycache__", ".venv", "venv", ".tox", ".nox", "site-packages", "target",
-    "dist", "bower_components", ".next", ".nuxt", ".mypy_cache", ".ruff_cache", ".pytest_cache", "third_party", ".idea", ".gradle",
+    ".git", ".hg", ".svn", "node_modules", "vendor", "__pycache__", ".venv", "venv", ".tox", ".nox", "site-packages",
+    "target",
+    "dist", "bower_components", ".next", ".nuxt", ".mypy_cache", ".ruff_cache", ".pytest_cache", "third_party",
+    ".idea", ".gradle",
     ".eggs", "coverage", ".terraform", "Pods", ".cache", ".yarn",
 ))
-_TEST_FOLDERS: Final = frozenset(("test", "tests", "spec", "specs", "__tests__", "__mocks__", "testdata", "fixtures", "testing"))
+_TEST_FOLDERS: Final = frozenset(("test", "tests", "spec", "specs", "__tests__", "__mocks__", "testdata", "fixtures",
+                                  "testing"))
 _TEST_FILES: Final = re.compile(
     r"^(?:test_.*|.*_test|conftest)\.py$|_test\.go$|\.(?:test|spec|cy|stories)\.[cm]?[jt]sx?$|_(?:spec|test)\.rb$"
     r"|(?:Tests?|IT|TestCase)\.java$")
-_GENERATED: Final = re.compile(r"\.min\.js$|\.d\.[cm]?ts$|_pb2(?:_grpc)?\.py$|\.pb\.go$|\.bundle\.js$|_generated\.\w+$|\.gen\.go$")
+_GENERATED: Final = re.compile(
+    r"\.min\.js$|\.d\.[cm]?ts$|_pb2(?:_grpc)?\.py$|\.pb\.go$|\.bundle\.js$|_generated\.\w+$|\.gen\.go$")
 
 
 @dataclass(slots=True)
@@ -95,7 +99,8 @@ def _walk(folder: Path, root: Path, rules: "list[_Rule]", tests: bool, tree: Tre
         if is_folder:
             if entry.name not in _SKIPPED and not _ignored(place, rules, True):
                 folders.append(place)
-        elif is_file and place.suffix in SUFFIXES and not _GENERATED.search(entry.name) and not _ignored(place, rules, False):
+        elif is_file and place.suffix in SUFFIXES and not _GENERATED.search(entry.name) and not _ignored(place, rules,
+                                                                                                         False):
             if not tests and _TEST_FILES.search(entry.name):
                 tree.tests += 1
                 continue
@@ -117,7 +122,7 @@ def _called(path: Path, root: Path) -> str:
     return (Path(top.name) / full.relative_to(top)).as_posix() if full.is_relative_to(top) else full.as_posix()
 
 
-# -- .gitignore, as far as most files of that name go -------------------------------------------------------------------
+# -- .gitignore, as far as most files of that name go ----------
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,8 @@ def _rules(folder: Path) -> list[_Rule]:
         folders_only = text.endswith("/")
         text = text.rstrip("/")
         anchored = "/" in text
-        rules.append(_Rule(folder, text.lstrip("/").replace("**/", "*").replace("/**", "/*"), keeps, folders_only, anchored))
+        rules.append(_Rule(folder, text.lstrip("/").replace("**/", "*").replace("/**", "/*"), keeps, folders_only,
+                           anchored))
     return rules
 
 

@@ -9,13 +9,16 @@ from keystead.inventory.code.expressions import Call, Expr, Items, Member, Name,
 from keystead.inventory.models import Rule
 
 MILLISECOND: Final = 0.001
-_NAMED_KEYS: Final = ("name", "key", "keys", "names", "k", "src", "source", "channel", "channels", "dest", "destination")
-_JSON: Final = frozenset(("dumps", "stringify", "to_json", "toJson", "toJSON", "writeValueAsString", "Marshal", "dump_json",
+_NAMED_KEYS: Final = ("name", "key", "keys", "names", "k", "src", "source", "channel", "channels", "dest",
+                      "destination")
+_JSON: Final = frozenset(("dumps", "stringify", "to_json", "toJson", "toJSON", "writeValueAsString", "Marshal",
+                          "dump_json",
                           "model_dump_json", "json", "generate", "toJSONString", "json_encode", "toJsonStr"))
 # Arguments that say how long: their names, the unit of a bare number, and the rule.
 _NAMED_TTL: Final = {
     "ex": (1.0, Rule.EXACTLY), "px": (MILLISECOND, Rule.EXACTLY), "exat": (0.0, Rule.UNTIL), "pxat": (0.0, Rule.UNTIL),
-    "expires_in": (1.0, Rule.EXACTLY), "expire": (1.0, Rule.EXACTLY), "ttl": (1.0, Rule.EXACTLY), "timeout": (1.0, Rule.EXACTLY),
+    "expires_in": (1.0, Rule.EXACTLY), "expire": (1.0, Rule.EXACTLY), "ttl": (1.0, Rule.EXACTLY),
+    "timeout": (1.0, Rule.EXACTLY),
     "expiration": (1.0, Rule.EXACTLY), "expires_at": (0.0, Rule.UNTIL), "expire_in": (1.0, Rule.EXACTLY),
 }
 _TIME_UNITS: Final = {"NANOSECONDS": 1e-9, "MICROSECONDS": 1e-6, "MILLISECONDS": 1e-3, "SECONDS": 1.0, "MINUTES": 60.0,
@@ -116,7 +119,8 @@ def _of_command(
         case Keys.PATTERN:
             yield from _globs(command, args, named, made)
         case Keys.CHANNEL if together or first is not None:
-            yield wish(together[0], kind="channel") if together else replace(made, expr=first or Opaque(), kind="channel")
+            yield wish(together[0], kind="channel") if together else replace(made, expr=first or Opaque(),
+                                                                             kind="channel")
         case Keys.CHANNELS | Keys.CHANNEL_PATTERNS:
             kind = "channel" if command.keys is Keys.CHANNELS else "channel glob"
             for expr, span in together:
@@ -160,7 +164,8 @@ def _counted(command: Command, pairs: list[tuple[Expr, tuple[int, int]]], made: 
 def _streams(command: Command, args: list[Expr], named: dict[str, Expr], made: Wish) -> Iterator[Wish]:
     table = named.get("streams") or next((arg for arg in args if isinstance(arg, Table)), None)
     if isinstance(table, Table):
-        keys = [value for key, value in table.pairs if isinstance(key, Text) and key.value.lower() in ("key", "streams")]
+        keys = [value for key, value in table.pairs if isinstance(key, Text)
+                and key.value.lower() in ("key", "streams")]
         for key in keys or [key for key, _ in table.pairs]:
             yield replace(made, expr=key)
         return
@@ -199,12 +204,12 @@ def _globs(command: Command, args: list[Expr], named: dict[str, Expr], made: Wis
         yield replace(made, expr=args[0], kind="glob")
         return
     for arg in args:
-        if isinstance(arg, Text) and "*" in arg.value or not isinstance(arg, Number | Text | Opaque | Table | Call):
+        if (isinstance(arg, Text) and "*" in arg.value) or not isinstance(arg, Number | Text | Opaque | Table | Call):
             yield replace(made, expr=arg, kind="glob")
             return
 
 
-# -- types ---------------------------------------------------------------------------------------------------------------
+# -- types ------------------------------------------------------------
 
 
 def _type(command: Command, args: list[Expr], named: dict[str, Expr]) -> str:
@@ -217,7 +222,7 @@ def _type(command: Command, args: list[Expr], named: dict[str, Expr]) -> str:
     return command.type
 
 
-# -- how long ------------------------------------------------------------------------------------------------------------
+# -- how long ------------------------------------------------------------
 
 
 def lasting_of(command: Command, args: list[Expr], named: dict[str, Expr], language: str) -> Lasting | None:
@@ -248,7 +253,8 @@ def _of_set(name: str, args: list[Expr], named: dict[str, Expr], language: str) 
             unit, rule = _NAMED_TTL[key.lower()]
             return Lasting(value, unit, rule if rule is Rule.UNTIL else sliding)
     for position, arg in enumerate(args):
-        if isinstance(arg, Text) and position and arg.value.upper() in ("EX", "PX", "EXAT", "PXAT") and position + 1 < len(args):
+        if isinstance(arg, Text) and position and arg.value.upper() in ("EX", "PX", "EXAT",
+                                                                        "PXAT") and position + 1 < len(args):
             unit, rule = _NAMED_TTL[arg.value.lower()]
             return Lasting(args[position + 1], unit, rule if rule is Rule.UNTIL else sliding)
         if isinstance(arg, Table) and position:
@@ -266,9 +272,9 @@ def _of_set(name: str, args: list[Expr], named: dict[str, Expr], language: str) 
     if language == "go" and name == "GETEX" and len(args) == 2:
         return Lasting(args[1], 1e-9, Rule.SLIDING)
     if language == "java" and len(args) > 2:
-        unit = _unit_behind(args[3:])
-        if unit is not None:
-            return Lasting(args[2], unit)
+        behind = _unit_behind(args[3:])
+        if behind is not None:
+            return Lasting(args[2], behind)
     return None
 
 
@@ -291,7 +297,8 @@ def _of_options(pairs: Iterable[tuple[Expr, Expr]]) -> Lasting | None:
 def _of_builder(call: Call) -> Lasting | None:
     """``SetParams.setParams().nx().ex(60)``, ``SetArgs.Builder.ex(60)``, ``Duration.ofMinutes(5)``."""
     expr: Expr | None = call
-    if call.receiver is not None and isinstance(call.receiver, Name) and call.receiver.name in ("Duration", "Expiration"):
+    if call.receiver is not None and isinstance(call.receiver, Name) and call.receiver.name in ("Duration",
+                                                                                                "Expiration"):
         return Lasting(call, 1.0)
     while isinstance(expr, Call):
         if expr.method in ("ex", "px", "exAt", "pxAt", "EX", "PX") and len(expr.args) == 1:
@@ -303,8 +310,9 @@ def _of_builder(call: Call) -> Lasting | None:
 
 def _keeps(args: list[Expr], named: dict[str, Expr]) -> bool:
     return "keepttl" in named or "keepTtl" in named or any(
-        isinstance(arg, Text) and arg.value.upper() == "KEEPTTL" or
-        isinstance(arg, Table) and any(isinstance(key, Text) and key.value.upper() == "KEEPTTL" for key, _ in arg.pairs)
+        (isinstance(arg, Text) and arg.value.upper() == "KEEPTTL") or
+        (isinstance(arg, Table) and any(isinstance(key, Text) and key.value.upper() == "KEEPTTL" for key,
+                                        _ in arg.pairs))
         for arg in args[2:])
 
 
