@@ -15,7 +15,8 @@ _MOST_ALTERNATIVES: Final = 24  # of one spelling; more are left as one variable
 
 # Words that stand for a value even if nothing marks them as a placeholder.
 _ID_WORD: Final = re.compile(
-    r"(?!(?:\w+_)?(?:by|to|for|of|in|from|with|on)_)(?:[a-z][a-z0-9]*[_-]){0,2}(?:id|uid|uuid|guid|sid)|[a-z]+(?:Id|ID|Uid|UID|Uuid|UUID)|userid|uuidv?\d?|xid", re.ASCII)
+    r"(?!(?:\w+_)?(?:by|to|for|of|in|from|with|on)_)(?:[a-z][a-z0-9]*[_-]){0,2}(?:id|uid|uuid|guid|sid)|[a-z]+(?:Id|"
+    r"ID|Uid|UID|Uuid|UUID)|userid|uuidv?\d?|xid", re.ASCII)
 _COUNTER_WORD: Final = re.compile(
     r"^(?:next|last|max|min|latest|current|cur|seq|new)(?:[_-]|[A-Z])|^(?:next|last|max)id$")
 
@@ -184,7 +185,7 @@ def variable_name(raw: str) -> tuple[str, str]:
     name = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")
     if not name or name[0].isdigit():
         return "value", kind
-    return ("value" if name in {"x", "str", "string"} else name)[:60].rstrip("_"), kind
+    return name[:60].rstrip("_"), kind
 
 
 def looks_like_value(name: str) -> bool:
@@ -236,7 +237,7 @@ def _date_name(text: str) -> str:
 
 
 def _may_be_hash_tag(name: str, rest: str) -> bool:
-    plain = looks_like_value(name) or name.endswith(("prefix", "env", "namespace", "ns", "tenant", "app", "environment"))
+    plain = looks_like_value(name) or name.endswith(("prefix", "env", "namespace", "ns", "tenant", "app"))
     return bool(rest) and "{" not in rest and not plain and re.match(r"[:./_-]", rest) is not None
 
 
