@@ -52,6 +52,19 @@ _PTTL = _Question("PTTL", b"*2\r\n$4\r\nPTTL\r\n", "expiries are unknown")
 _MEMORY = _Question("MEMORY USAGE", b"*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n", "memory is unknown")
 
 
+@dataclass(slots=True)
+class _Asked:
+    """Questions under way. ``elsewhere_seconds`` is how long nobody waited for their answers."""
+
+    names: list[bytes]
+    asked: list[bytes]
+    questions: tuple[_Question, ...]
+    scans: bool
+    count: int
+    answers: "asyncio.Future[tuple[list[Reply], float]]"
+    elsewhere_seconds: float = 0.0
+
+
 class Walk:
     """One walk over all keys. ``pages`` may be asked for once; the other attributes hold what is known so far.
 
@@ -133,23 +146,41 @@ class Walk:
         # Asked often at first: the quickest answer is what the later ones are measured by.
         for _ in range(5):
             await self._ping(node)
-        cursor: bytes | None = b"0"
-        names: list[bytes] = []
         given = 0
-        while cursor is not None or names:
-            page, cursor, names = await self._step(node, cursor, names)
-            if page.keys:
+        asked: _Asked | None = await self._ask(node, b"0", [])
+        try:
+            while asked is not None:
+                page, cursor, names = self._take(asked, await asked.answers)
                 given += len(page.keys)
                 self.keys += len(page.keys)
-                yield page
-            self._tell()
-            if self.pace.gave_up or (most is not None and given >= most):
-                return
-            if self._most_scanned is not None and self.scanned >= self._most_scanned and not names:
-                return
-            await self._rest(node)
+                self._tell()
+                asked, problem = None, None
+                if self._goes_on(cursor, names, given, most):
+                    try:
+                        await self._rest(node)
+                        # The server works on the next page while whoever walks looks at this one.
+                        asked = await self._ask(node, cursor, names)
+                    except (Unavailable, ErrorReply) as error:
+                        problem = error
+                if page.keys:
+                    began = time.monotonic()
+                    yield page
+                    if asked is not None:
+                        asked.elsewhere_seconds = time.monotonic() - began
+                if problem is not None:
+                    raise problem
+        finally:
+            if asked is not None:
+                asked.answers.cancel()
         if await _identity(node) != identity:
             raise Unavailable("it restarted or was replaced while its keys were walked, so some may be missing")
+
+    def _goes_on(self, cursor: bytes | None, names: list[bytes], given: int, most: int | None) -> bool:
+        if self.pace.gave_up or (most is not None and given >= most):
+            return False
+        if self._most_scanned is not None and self.scanned >= self._most_scanned and not names:
+            return False
+        return cursor is not None or bool(names)
 
     async def _rest(self, node: Valkey) -> None:
         if self.pace.wants_ping(time.monotonic()):
@@ -165,34 +196,38 @@ class Walk:
         now = time.monotonic()
         self.pace.pinged(now - began, now)
 
-    async def _step(
-        self, node: Valkey, cursor: bytes | None, names: Sequence[bytes]
-    ) -> tuple[Page, bytes | None, list[bytes]]:
-        """One round trip: the facts of ``names``, and the next names."""
+    async def _ask(self, node: Valkey, cursor: bytes | None, names: list[bytes]) -> _Asked:
+        """Send the questions about ``names`` and for the next names, and come back before they are answered."""
         asked = [name for name in names if len(name) <= LONGEST_NAME_BYTES]
         raw = b"".join(_packed(asked, self._questions))
         count = self.pace.page_keys
         if cursor is not None:
             raw += _scan(cursor, count, self._match)
-        questions = tuple(self._questions)
-        replies = len(asked) * len(questions) + (cursor is not None)
-        began = time.monotonic()
-        answers = await node.call_packed(raw, replies, repeat=True)
+        replies = len(asked) * len(self._questions) + (cursor is not None)
+        answers = asyncio.ensure_future(_timed(node, raw, replies))
+        await asyncio.sleep(0)  # now they leave
+        return _Asked(names, asked, tuple(self._questions), cursor is not None, count, answers)
+
+    def _take(self, asked: _Asked, answered: tuple[list[Reply], float]) -> tuple[Page, bytes | None, list[bytes]]:
+        """What came back: the facts of the names that were asked about, the next cursor, and the next names."""
+        answers, took = answered
         now = time.monotonic()
-        self.pace.took(now - began, count if cursor is not None else 0, now)
+        # An answer that waited for us says nothing of the server.
+        held = took if took > 1.2 * asked.elsewhere_seconds + 0.001 else self.pace.trip_seconds
+        self.pace.took(held, asked.count if asked.scans else 0, now)
         following: bytes | None = None
         found: list[bytes] = []
-        if cursor is not None:
+        if asked.scans:
             reply = answers.pop()
             if isinstance(reply, Exception):
                 raise reply
             following, found = (None if reply[0] == b"0" else bytes(reply[0])), list(dict.fromkeys(reply[1]))
-            self.scanned += max(count, len(found))
+            self.scanned += max(asked.count, len(found))
             if sum(map(len, found)) > LARGE_PAGE_BYTES:
-                self.pace.page_keys = max(1, count // 8)
-        page = self._read(asked, answers, questions)
-        if len(asked) < len(names):
-            self._too_long(page, [name for name in names if len(name) > LONGEST_NAME_BYTES])
+                self.pace.page_keys = max(1, asked.count // 8)
+        page = self._read(asked.asked, answers, asked.questions)
+        if len(asked.asked) < len(asked.names):
+            self._too_long(page, [name for name in asked.names if len(name) > LONGEST_NAME_BYTES])
         return page, following, found
 
     def _too_long(self, page: Page, names: list[bytes]) -> None:
@@ -280,6 +315,12 @@ def _scan(cursor: bytes, count: int, match: str | bytes | None) -> bytes:
     if match is not None:
         words += [b"MATCH", match.encode(errors="surrogateescape") if isinstance(match, str) else match]
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+
+
+async def _timed(node: Valkey, raw: bytes, replies: int) -> tuple[list[Reply], float]:
+    began = time.monotonic()
+    answers = await node.call_packed(raw, replies, repeat=True)
+    return answers, time.monotonic() - began
 
 
 async def _identity(node: Valkey) -> bytes:
