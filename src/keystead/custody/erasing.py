@@ -1,0 +1,161 @@
+"""Erases what was found of a person, and writes a receipt without their data."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import redis.exceptions
+
+from keystead.custody.finding import Finder, Holding, Progress, Search
+from keystead.custody.person import Person
+from keystead.custody.reading import Part
+from keystead.custody.streams import rebuild
+from keystead.engine import ErrorReply, Valkey
+from keystead.inventory import Inventory
+
+_AGAIN = 5
+_SEVERAL = {"field": "fields", "member": "members", "element": "elements", "entry": "entries", "consumer": "consumers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What was, or would be, done with one key."""
+
+    pattern: str
+    key: bytes
+    type: str
+    did: str  # deleted the key, removed parts, failed: …
+    parts: int
+    bytes: int
+    sha256: str  # of what was taken out
+
+    @property
+    def failed(self) -> bool:
+        return self.did.startswith("failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """The outcome. ``leftovers`` are keys that still hold an identifier and were not ours to change, or came since."""
+
+    person: Person
+    server: str
+    at: datetime
+    really: bool
+    acts: tuple[Act, ...]
+    leftovers: tuple[Holding, ...]
+    searched_keys: int
+    unreadable: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.leftovers and not self.unreadable and not any(act.failed for act in self.acts)
+
+    def receipt(self) -> dict[str, Any]:
+        """For the files: what was removed where, with hashes in place of names and values."""
+        return {
+            "receipt": "erasure", "person_sha256": self.person.sha256, "server": self.server,
+            "at": self.at.isoformat(timespec="seconds"), "dry_run": not self.really,
+            "searched_keys": self.searched_keys,
+            "acts": [{
+                "pattern": act.pattern, "key_sha256": _sha256(act.key), "type": act.type, "did": act.did,
+                "parts": act.parts, "bytes": act.bytes, "removed_sha256": act.sha256,
+            } for act in self.acts],
+            "leftovers": [{
+                "pattern": holding.pattern, "key_sha256": _sha256(holding.key), "type": holding.type,
+                "parts": len(holding.parts), "in_the_name": holding.whole and not holding.parts,
+            } for holding in self.leftovers],
+            "unreadable": self.unreadable, "notes": list(self.notes),
+        }
+
+
+async def erase(
+    valkey: Valkey, inventory: Inventory, person: Person, *, really: bool = False, everywhere: bool = False,
+    server: str = "", keys_per_second: float | None = 20_000, progress: Progress | None = None,
+) -> Erasure:
+    """Remove a person from every key that the inventory says may hold them; then look whether anything is left.
+
+    Nothing is changed unless ``really``. A key whose name bears the identifier goes whole; of the others only the
+    fields, members, elements and entries that hold it. With ``everywhere`` keys that are not marked personal, or not in
+    the inventory at all, are treated likewise; without it they are leftovers, for somebody to judge.
+    """
+    finder = Finder(valkey, inventory, person, everywhere=everywhere)
+    first = await finder.search(all_values=not really, keys_per_second=keys_per_second, progress=progress)
+    acts: list[Act] = []
+    for holding in first.holdings:
+        if holding.ours:
+            acts.append(await _act(valkey, holding, person, really))
+    after = first
+    if really:
+        after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
+    leftovers = [holding for holding in after.holdings if really or not holding.ours]
+    return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
+                   after.unreadable, _notes(first, after, really))
+
+
+def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:
+    notes = dict.fromkeys(first.notes + after.notes)
+    if really:
+        notes["files and backups are not touched: the append-only file forgets at its next rewrite (BGREWRITEAOF), the "
+              "slow log with SLOWLOG RESET"] = None
+    return tuple(notes)
+
+
+async def _act(valkey: Valkey, holding: Holding, person: Person, really: bool) -> Act:
+    parts = holding.parts
+    removed = _digest(parts) if parts else ""
+    size = sum(len(raw) for part in parts for raw in part.raw)
+    if holding.whole:
+        did = "deleted the key"
+    else:
+        did = f"removed {len(parts)} {parts[0].where if len(parts) == 1 else _SEVERAL[parts[0].where]}"
+    try:
+        if really:
+            await (_delete(valkey, holding.key) if holding.whole else _remove(valkey, holding, person))
+    except (ErrorReply, redis.exceptions.RedisError) as error:
+        did = f"failed: {error}"
+    did = did if really else f"would have {did}"
+    return Act(holding.pattern, holding.key, holding.type, did, len(parts), size, removed)
+
+
+async def _delete(valkey: Valkey, key: bytes) -> None:
+    try:
+        await valkey.run(("UNLINK", key), int, repeat=True)
+    except ErrorReply:
+        await valkey.run(("DEL", key), int, repeat=True)
+
+
+async def _remove(valkey: Valkey, holding: Holding, person: Person) -> None:
+    key, handles = holding.key, list(dict.fromkeys(part.handle for part in holding.parts if part.where != "consumer"))
+    verb = {"hash": "HDEL", "set": "SREM", "zset": "ZREM"}.get(holding.type)
+    if verb is not None:
+        for begin in range(0, len(handles), 200):
+            await valkey.run((verb, key, *handles[begin : begin + 200]), int, repeat=True)
+    elif holding.type == "list":
+        for element in handles:
+            await valkey.run(("LREM", key, 0, element), int, repeat=True)
+    else:
+        await rebuild(valkey, key, set(handles), person, tries=_AGAIN)
+
+
+def _digest(parts: Sequence[Part]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        for raw in part.raw:
+            digest.update(b"%d:" % len(raw) + raw)
+    return digest.hexdigest()
+
+
+def _sha256(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def as_json(erasure: Erasure) -> str:
+    """The receipt as text."""
+    return json.dumps(erasure.receipt(), indent=2) + "\n"
+
+

@@ -1,0 +1,131 @@
+"""Finds what a server holds of one person: whole keys that bear their identifier, and parts of others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from keystead.custody.person import Person
+from keystead.custody.reading import CHUNK_BYTES, Part, Unreadable, ask, parts
+from keystead.engine import ErrorReply, Valkey, scan
+from keystead.inventory import Entry, Inventory, Matcher
+
+# Names of variables that stand for a person in most programs.
+_NAMES: Final = """
+    user user_id userid user_sub sub uid username user_name user_uuid member member_id customer customer_id client_id
+    account account_id person person_id profile_id email mail email_address phone phone_number msisdn ip ip_address
+    device device_id patient_id employee_id subscriber_id visitor visitor_id
+"""
+PERSONAL_VARIABLES: Final = frozenset(_NAMES.split())
+_PERSONAL_KINDS: Final = frozenset(("user", "email", "ip", "phone"))
+_AT_ONCE: Final = 50
+MOST_PARTS: Final = 100_000  # of one key; a key with more is named as not fully read
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Holding:
+    """What one key holds of the person. ``whole``: the key itself is theirs; otherwise ``parts`` of it are.
+
+    ``ours``: the inventory says that the key may hold personal data, so erasing may act on it.
+    """
+
+    key: bytes
+    type: str
+    entry: Entry | None
+    whole: bool
+    ours: bool
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def pattern(self) -> str:
+        return self.entry.pattern if self.entry is not None else "(not in the inventory)"
+
+
+@dataclass(slots=True)
+class Search:
+    """What was found, and what could not be read."""
+
+    holdings: list[Holding] = field(default_factory=list)
+    keys: int = 0
+    unreadable: dict[str, int] = field(default_factory=dict)  # by type of a module, or reason
+    notes: list[str] = field(default_factory=list)
+
+
+class Finder:
+    """Walks a server and looks for a person. Reads only."""
+
+    def __init__(self, valkey: Valkey, inventory: Inventory, person: Person, *, everywhere: bool = False) -> None:
+        self._valkey = valkey
+        self._matcher = Matcher(inventory)
+        self._person = person
+        self._everywhere = everywhere
+
+    async def search(self, *, all_values: bool, keys_per_second: float | None = 20_000,
+                     progress: Progress | None = None) -> Search:
+        """Every key, gently. With ``all_values`` the values of keys that are not marked personal are read too."""
+        found = Search()
+        async for batch in self._batches(keys_per_second, progress):
+            found.keys += len(batch)
+            for begin in range(0, len(batch), _AT_ONCE):
+                some = batch[begin : begin + _AT_ONCE]
+                looked = await asyncio.gather(*(self._look(key, all_values, found) for key in some))
+                found.holdings += [holding for holding in looked if holding is not None]
+        # A walk may give a key twice.
+        found.holdings = list({holding.key: holding for holding in found.holdings}.values())
+        return found
+
+    async def _batches(self, keys_per_second: float | None, progress: Progress | None) -> AsyncIterator[list[bytes]]:
+        async for batch in scan(self._valkey, batch_keys=500, keys_per_second=keys_per_second, progress=progress):
+            yield batch
+
+    async def _look(self, key: bytes, all_values: bool, search: Search) -> Holding | None:
+        found = self._matcher.find(key)
+        entry = found.entry if found is not None else None
+        ours = self._everywhere or (entry is not None and speaks_of_people(entry))
+        arguments = found.arguments if found is not None else {}
+        named = any(self._person.is_value(value) and (ours or name in PERSONAL_VARIABLES)
+                    for name, value in arguments.items())
+        try:
+            type = (await ask(self._valkey, "TYPE", key)).decode()
+            if type == "none":
+                return None
+            if named or self._person.is_in(key):
+                # A name that holds the identifier without being found in a variable is theirs as well: u:17|friends.
+                return Holding(key, type, entry, True, ours or named)
+            if not (ours or all_values):
+                return None
+            taken, more = await self._parts_in(key, type)
+        except Unreadable as error:
+            search.unreadable[str(error)] = search.unreadable.get(str(error), 0) + 1
+            return None
+        except ErrorReply as error:
+            reason = str(error).partition(" ")[0]
+            search.unreadable[reason] = search.unreadable.get(reason, 0) + 1
+            return None
+        if more:
+            search.notes.append(f"a key of {entry.pattern if entry else 'no entry'} holds them more than "
+                                f"{MOST_PARTS:,} times; run it again afterwards")
+        return Holding(key, type, entry, type in ("string", "ReJSON-RL"), ours, taken) if taken else None
+
+    async def _parts_in(self, key: bytes, type: str) -> tuple[list[Part], bool]:
+        taken: list[Part] = []
+        overlap = min(self._person.longest_bytes, CHUNK_BYTES)
+        async for part in parts(self._valkey, key, type, overlap_bytes=overlap):
+            if any(self._person.is_in(raw) for raw in part.raw):
+                if len(taken) >= MOST_PARTS:
+                    return taken, True
+                taken.append(part)
+        return taken, False
+
+
+def speaks_of_people(entry: Entry) -> bool:
+    """Whether an entry is marked as personal, or a variable of its pattern names a person."""
+    if entry.kind == "opaque":
+        return False
+    if entry.personal is not None and entry.personal.value:
+        return True
+    kinds = dict(entry.variables)
+    return any(f"{{{name}}}" in entry.pattern for name in PERSONAL_VARIABLES) or any(
+        kind in _PERSONAL_KINDS for kind in kinds.values())

@@ -1,0 +1,135 @@
+"""Erasing a person: only them, all of them, and a receipt that does not tell who they were."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from keystead.app import App
+from keystead.custody import Person, erase
+from keystead.engine import Valkey, connect
+from keystead.inventory import from_registry
+from keystead.keys import Layout, Registry
+from keystead.settings import Settings
+from keystead.testing.server import LocalServer
+
+from .shop import ANN, BOB, MAIL, SHOP, fill
+
+PERSON = "zq7-planted-person-93x"
+
+
+async def test_dry_run_changes_nothing(server: Valkey) -> None:
+    await fill(server)
+    size = await server.dbsize()
+    done = await erase(server, SHOP, Person([ANN, MAIL]))
+    assert len(done.acts) == 9 and all(act.did.startswith("would have ") for act in done.acts)
+    assert [holding.key for holding in done.leftovers] == [b"page:7"] and not done.really
+    assert await server.dbsize() == size and await server.zscore("ranking", ANN) == 5
+
+
+async def test_only_the_person_goes(server: Valkey) -> None:
+    await fill(server)
+    done = await erase(server, SHOP, Person([ANN, MAIL]), really=True)
+    assert not any(act.failed for act in done.acts), done.acts
+    assert [holding.key for holding in done.leftovers] == [b"page:7"] and not done.clean
+    assert await server.exists(f"profile:{ANN}", "session:711x9", "packed:9", "huge") == 0
+    assert await server.hget(f"profile:{BOB}", "mail") == b"bob@example.com"
+    assert await server.zrange("ranking", 0, -1) == [BOB.encode()]
+    assert await server.smembers("newsletter") == {b"bob@example.com"}
+    assert sorted(await server.hkeys("names")) == sorted([BOB.encode(), b"of 10"])
+    assert await server.llen("mails:to_send") == 3 and await server.xlen("events") == 3
+    assert 3500 < await server.ttl("session:112x10") <= 3600
+
+
+async def test_everywhere_takes_what_is_not_marked_too(valkey: Valkey) -> None:
+    await fill(valkey)
+    await valkey.set(f"stray:{ANN}", "x")
+    done = await erase(valkey, SHOP, Person([ANN, MAIL]), really=True, everywhere=True)
+    assert done.clean and await valkey.exists("page:7", f"stray:{ANN}") == 0 and await valkey.get("page:8")
+
+
+async def test_receipt_holds_nothing_of_the_person(valkey: Valkey) -> None:
+    await fill(valkey)
+    receipt = json.dumps((await erase(valkey, SHOP, Person([ANN, MAIL]), really=True, server="here")).receipt())
+    assert ANN not in receipt and MAIL not in receipt and "about" not in receipt
+    told = json.loads(receipt)
+    assert told["dry_run"] is False and len(told["acts"]) == 9 and len(told["leftovers"]) == 1
+    assert {act["did"] for act in told["acts"] if act["pattern"] == "mails:to_send"} == {"removed 3 elements"}
+
+
+@pytest.fixture
+def dumping() -> Iterator[LocalServer]:
+    """A server whose dump is not compressed, so that its bytes can be searched."""
+    server = LocalServer({"rdbcompression": "no", "appendonly": "no"})
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.mark.parametrize("layout", [Layout.PLAIN, Layout.TAGGED], ids=["plain", "tagged"])
+async def test_nothing_is_left_in_a_dump_of_every_personal_pattern(dumping: LocalServer, layout: Layout) -> None:
+    registry = App(Settings()).registry(layout)
+    valkey = await connect(dumping.url, layout=layout)
+    planted = await plant(valkey, registry)
+    assert planted > 40 and PERSON.encode() in dump(dumping)
+    inventory = from_registry(registry)
+    keys = await valkey.dbsize()
+    done = await erase(valkey, inventory, Person([PERSON]), really=True)
+    assert not any(act.failed for act in done.acts), done.acts
+    assert done.leftovers == () and done.unreadable == {}
+    assert len({act.pattern for act in done.acts}) == planted
+    assert PERSON.encode() not in dump(dumping), "bytes are left"
+    assert await valkey.dbsize() >= keys // 3, "the others are still there"
+    await valkey.aclose()
+
+
+def dump(server: LocalServer) -> bytes:
+    server.call("SAVE")
+    return Path(server.process.directory, "dump.rdb").read_bytes()
+
+
+async def plant(valkey: Valkey, registry: Registry) -> int:
+    """The person in every personal pattern, among others: in the name where a variable takes it, else in the value."""
+    planted = set()
+    rng = random.Random(7)
+    marked = {entry.pattern for entry in from_registry(registry).entries
+              if entry.personal is not None and entry.personal.value}
+    for declaration in registry:
+        if declaration.kind != "key" or declaration.pattern not in marked:
+            continue
+        for number in range(3):
+            arguments = dict(declaration.sample(rng))
+            for name in arguments:
+                if number == 0:
+                    try:
+                        named = declaration.reference({**arguments, name: PERSON}).name(registry.layout)
+                        assert registry.resolve(named) is not None
+                        arguments[name] = PERSON
+                        break
+                    except Exception:  # a variable of another kind
+                        continue
+            key = declaration.reference(arguments).name(registry.layout)
+            await put(valkey, key, declaration.server_type, PERSON if number == 0 else f"somebody-{number}")
+        planted.add(declaration.pattern)
+    return len(planted)
+
+
+async def put(valkey: Valkey, key: bytes, type: str, who: str) -> None:
+    text = json.dumps({"n": 1, "user_sub": who})
+    if type == "string":
+        await valkey.set(key, text)
+    elif type == "hash":
+        await valkey.hset(key, mapping={"other": "x", "payload": text, who: "1"})
+    elif type == "list":
+        await valkey.rpush(key, "other", text)
+    elif type == "set":
+        await valkey.sadd(key, "other", who)
+    elif type == "zset":
+        await valkey.zadd(key, {"other": 1, who: 2})
+    elif type == "stream":
+        for each in ("other", who, "another"):
+            await valkey.xadd(key, {"user": each})
+    else:
+        raise AssertionError(type)

@@ -1,0 +1,48 @@
+"""What is found of a person, and of nobody else."""
+
+from keystead.custody.finding import Finder, speaks_of_people
+from keystead.custody.person import Person
+from keystead.engine import Valkey
+from keystead.inventory import Entry, Fact
+
+from .shop import ANN, BOB, MAIL, SHOP, fill
+
+
+async def test_whole_keys_and_parts_are_found(server: Valkey) -> None:
+    await fill(server)
+    found = await Finder(server, SHOP, Person([ANN, MAIL])).search(all_values=True)
+    told = {holding.key: (holding.whole, holding.ours, len(holding.parts)) for holding in found.holdings}
+    assert told == {
+        b"profile:" + ANN.encode(): (True, True, 0),
+        b"session:711x9": (True, True, 1),
+        b"packed:9": (True, True, 1),
+        b"mails:to_send": (False, True, 3),
+        b"newsletter": (False, True, 1),
+        b"ranking": (False, True, 1),
+        b"names": (False, True, 2),
+        b"events": (False, True, 3),
+        b"huge": (True, True, 1),
+        b"page:7": (True, False, 1),
+    }
+    assert found.keys == await server.dbsize() and not found.unreadable and BOB
+
+
+async def test_values_of_other_keys_are_left_unread_unless_wanted(valkey: Valkey) -> None:
+    await fill(valkey)
+    found = await Finder(valkey, SHOP, Person([ANN])).search(all_values=False)
+    assert b"page:7" not in {holding.key for holding in found.holdings}
+    everywhere = await Finder(valkey, SHOP, Person([ANN]), everywhere=True).search(all_values=False)
+    assert all(holding.ours for holding in everywhere.holdings)
+    assert b"page:7" in {holding.key for holding in everywhere.holdings}
+
+
+async def test_name_of_an_unknown_key_is_a_holding(valkey: Valkey) -> None:
+    await valkey.set(f"stray|{ANN}|x", "x")
+    (found,) = (await Finder(valkey, SHOP, Person([ANN])).search(all_values=False)).holdings
+    assert found.whole and not found.ours and found.pattern == "(not in the inventory)"
+
+
+def test_variables_and_marks_speak_of_people() -> None:
+    assert speaks_of_people(Entry("cart:{user_id}")) and speaks_of_people(Entry("x:{y}", variables=(("y", "email"),)))
+    assert speaks_of_people(Entry("x", personal=Fact(True)))
+    assert not speaks_of_people(Entry("cart:{id}")) and not speaks_of_people(Entry("user_id:{x}", kind="opaque"))
