@@ -4,8 +4,8 @@ import importlib
 
 from bench.plan import Suite
 
-NAMES = ("wire", "cluster", "keys", "first_light", "worklist", "lock", "limits", "daily", "cache", "fairqueue", "jobs",
-         "stats", "links", "messaging", "reminders", "guard")
+NAMES = ("wire", "cluster", "keys", "keys_live", "first_light", "worklist", "lock", "limits", "daily", "cache",
+         "fairqueue", "jobs", "stats", "links", "messaging", "reminders", "guard")
 
 
 def load(name: str) -> Suite:
