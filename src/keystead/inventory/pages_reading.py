@@ -8,7 +8,7 @@ from keystead.inventory.documents import read_document
 from keystead.inventory.expiries import parse_expiry
 from keystead.inventory.files_entries import TYPES
 from keystead.inventory.models import Certainty, Entry, Expiry, Fact, Inventory, Note, Rule, Source
-from keystead.inventory.pages import CERTAINTIES, FACTS, HAZARD, MARK, NAMES, plain
+from keystead.inventory.pages import CERTAINTIES, FACTS, HAZARD, KNOWN, MARK, NAMES, plain
 
 _HEADING = re.compile(r"(#{1,6}) (.*)")
 _PATTERN = re.compile(r"(channel |namespace |)`([^`]+)`")
@@ -145,7 +145,7 @@ def _facts(body: list[str]) -> Iterator[tuple[str, str]]:
             yield name, "\n".join(line[2:] for line in body[at + 1 : end])
             at = end + 1
         else:
-            yield name, value.strip() if name in FACTS and name != "holds" else plain(value.strip())
+            yield name, value.strip() if name in KNOWN and name != "holds" else plain(value.strip())
 
 
 def _expiry(text: str) -> Expiry | None:
