@@ -178,6 +178,13 @@ async def test_user_with_little_more_than_scan_still_walks(valkey: Valkey, valke
     assert len(walk.notes) == 2
 
 
+async def test_sample_does_not_need_the_size_of_the_server(valkey: Valkey, valkey_server: LocalServer) -> None:
+    fill(valkey_server, 5000)
+    async with user(valkey_server, "~*", "+@all", "-dbsize") as url:
+        seen, walk = await walked(url, most_keys=2000)
+    assert 2000 <= len(seen) < 3000 and walk.total == 0
+
+
 async def test_user_who_may_not_scan_is_told(valkey: Valkey, valkey_server: LocalServer) -> None:
     fill(valkey_server, 10)
     async with user(valkey_server, "~*", "+type") as url:

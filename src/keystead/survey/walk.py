@@ -112,7 +112,9 @@ class Walk:
         self._tell()
         whole = 0
         for node, size in zip(self._look.nodes, sizes, strict=True):
-            most = None if self._most is None else max(1, round(self._most * size / max(1, self.total)))
+            most = self._most
+            if most is not None and self.total:
+                most = max(1, round(most * size / self.total))
             try:
                 async for page in self._of_node(node, most):
                     yield page
@@ -158,8 +160,9 @@ class Walk:
                 if self._goes_on(cursor, names, given, most):
                     try:
                         await self._rest(node)
-                        # The server works on the next page while whoever walks looks at this one.
-                        asked = await self._ask(node, cursor, names)
+                        if not self.pace.gave_up:
+                            # The server works on the next page while whoever walks looks at this one.
+                            asked = await self._ask(node, cursor, names)
                     except (Unavailable, ErrorReply) as error:
                         problem = error
                 if page.keys:
