@@ -12,7 +12,7 @@ from keystead.inventory.code.resolving_calls import functions_called
 # Files that speak of one of these may talk to a server; files with one of the others are worth reading too.
 _SPEAKS: Final = (b"redis", b"valkey", b"jedis", b"lettuce", b"dragonfly", b"keydb", b"sidekiq", b"rails.cache",
                   b"cacheable",
-                  b"memorystore", b"elasticache", b"resque", b"django.core.cache")
+                  b"memorystore", b"elasticache", b"resque", b"redlock", b"redsync", b"django.core.cache")
 _COMMANDS: Final = (b".hset(", b".hget(", b".hgetall(", b".zadd(", b".zrange(", b".sadd(", b".smembers(", b".lpush(",
                     b".rpush(",
                     b".setex(", b".incrby(", b".xadd(", b".hset ", b".zadd ", b".sadd ")

@@ -13,7 +13,8 @@ from keystead.inventory.models import Source
 from keystead.inventory.patterns import normalise
 
 _NAMES: Final = re.compile(
-    r"key(?!word|board|press|down|up|frame|error|s?trok|ring)|prefix|channel|redis|cache|lock(?!ed)|queue|namespace", re.I)
+    r"key(?!word|board|press|down|up|frame|error|s?trok|ring)|prefix|channel|redis|cache|lock(?!ed)"
+    r"|queue|namespace", re.I)
 _NOT_NAMES: Final = re.compile(
     r"log|error|message|msg|url|uri|path|css|class|style|sql|query|format|label|title|html|route|header|mime|host|addr|event"
     r"|scope|permission|role|public|private|ssh|api_key|secret|primary|foreign|import|registry", re.I)

@@ -1,5 +1,6 @@
 """Finds every use of a key: calls to clients, through the program's own helpers and wrappers, with what they imply."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -21,13 +22,16 @@ from keystead.inventory.code.resolving import Frame, Resolver, bindings, frame_o
 from keystead.inventory.code.resolving_calls import elements, functions_called
 from keystead.inventory.code.scopes import CallSite, Scope
 from keystead.inventory.code.scripts import script_calls
-from keystead.inventory.code.shapes import Shape, could_be_a_key, describe, joined
+from keystead.inventory.code.shapes import Shape, Var, could_be_a_key, describe, joined
 from keystead.inventory.code.wishes import Wish, wishes_of
 from keystead.inventory.models import Certainty, Expiry, Fact, Note, Rule, Source
 
 _MOST_CALLERS: Final = 300  # of one function
 _LONGEST_WAY: Final = 4  # from a command up through functions that pass a key on
 _MOST_STEPS: Final = 12_000  # to find all uses of one call's key
+
+
+_PASSED_ON: Final = re.compile(r"(?:^|_)(?:key|suffix|name|path|topic|channel)$")  # names of what may be part of a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,11 @@ class UseFinder:
             if first is not None and first.asked is not None and way < _LONGEST_WAY \
                     and self._from_callers(wish, strength, frame, first.asked, way):
                 continue
+            last = shape.parts[-1]
+            if isinstance(last, Var) and last.asked is not None and way < _LONGEST_WAY \
+                    and _PASSED_ON.search(last.name) and self._callers_say_more(last.asked) \
+                    and self._from_callers(wish, strength, frame, last.asked, way):
+                continue
             if first is not None and first.otherwise:
                 shape = joined([Shape((first.otherwise,), Certainty.IMPLIED), Shape(shape.parts[1:])])
             if shape.has_words:
@@ -172,6 +181,15 @@ class UseFinder:
             self._follow(wish, strength, frame, caller, way + 1)
         self._resolver.assumed = before
         return found
+
+    def _callers_say_more(self, asked: tuple[Scope, str]) -> bool:
+        """Whether a caller gives a parameter that ends a key text of its own: ``remember(f"page:{n}")``."""
+        scope, name = asked
+        for caller in self.callers(scope):
+            given = bindings(scope, caller.call, frame_of(caller)).get((scope, name))
+            if given is not None and any(":" in shape.text for shape in self._resolver.forms(*given)):
+                return True
+        return False
 
     def callers(self, scope: Scope) -> list[CallSite]:
         """Calls that mean this function."""

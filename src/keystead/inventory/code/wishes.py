@@ -230,7 +230,7 @@ def lasting_of(command: Command, args: list[Expr], named: dict[str, Expr], langu
     name = command.name
     if name in ("SETEX", "PSETEX") and len(args) >= 3:
         unit = 1.0 if name == "SETEX" else MILLISECOND
-        return Lasting(args[2] if language == "go" and not _looks_long(args[1]) else args[1], unit)
+        return Lasting(args[2] if language == "go" else args[1], unit)
     if name in ("SETEX", "PSETEX") and "time" in named:
         return Lasting(named["time"], 1.0 if name == "SETEX" else MILLISECOND)
     if name in ("EXPIRE", "PEXPIRE"):
@@ -322,11 +322,6 @@ def _unit_behind(args: list[Expr]) -> float | None:
         if name in _TIME_UNITS:
             return _TIME_UNITS[name]
     return None
-
-
-def _looks_long(expr: Expr) -> bool:
-    """Whether an argument of go's SetEx is already the duration (redigo and older clients take it second)."""
-    return isinstance(expr, Number)
 
 
 def _is_context(expr: Expr) -> bool:

@@ -63,3 +63,4 @@ def describe(kind, page_id):
         key = f"page:short:{page_id}"
         r.setex(key, 60, "x")
     cache.set(f"rendered:{page_id}", "x", 90)
+# ruff: noqa

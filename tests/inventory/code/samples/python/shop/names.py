@@ -19,3 +19,4 @@ def cart_key(user_id: int) -> str:
 
 def order_key(order_id):
     return ORDER_TEMPLATE.format(root=ROOT, order_id=order_id)
+# ruff: noqa

@@ -1,0 +1,71 @@
+"""Following an expression to what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from .reading_code import forms, patterns, read
+
+
+@pytest.mark.parametrize(("text", "pattern"), [
+    ('key = f"user:{user.id}"', "user:{user_id}"),
+    ('key = "user:%s:%d" % (name, count)', "user:{name}:{count}"),
+    ('key = "user:%(who)s" % {"who": x}', "user:{x}"),
+    ('key = "user:{}:{0}".format(a)', "user:{a}:{a2}"),
+    ('key = "user:{uid}".format(uid=account.pk)', "user:{account_pk}"),
+    ('key = "user:" + str(order_id) + ":x"', "user:{order_id}:x"),
+    ('key = ":".join(("a", b, "c"))', "a:{b}:c"),
+    ('P = "a"\nQ = P + ":b"\nkey = f"{Q}:{c}"', "a:b:{c}"),
+    ('key = "a:{id}".replace("{id}", user_id)', "a:{user_id}"),
+    ('key = b"a:b".decode()', "a:b"),
+    ('key = f"h:{hashlib.sha256(token.encode()).hexdigest()}"', "h:{token_sha256}"),
+    ('key = f"d:{now.strftime(fmt)}"', "d:{date}"),
+    ('key = "a"\nkey += ":b"', "a:b"),
+    ('NAMES = {"x": "one:two"}\nkey = NAMES["x"]', "one:two"),
+    ('key = os.getenv("PREFIX", "app") + ":x"', "app:x"),
+])
+def test_python(text: str, pattern: str) -> None:
+    assert forms(text, "key") == [pattern]
+
+
+def test_every_branch_is_a_form() -> None:
+    assert forms('if x:\n    key = "a:1"\nelse:\n    key = f"b:{c}"\nprint(key)', "key") == ["a:1", "b:{c}"]
+    assert forms('key = "a:x" if y else "b:x"', "key") == ["a:x", "b:x"]
+
+
+def test_knots_end() -> None:
+    assert forms("a = b\nb = a\nkey = a + ':x'", "key")
+    assert forms("def f(x):\n    return f(x) + ':y'\nkey = f('a')", "key")
+
+
+def test_a_prefix_comes_from_whoever_makes_the_object(tmp_path: Path) -> None:
+    found = read(tmp_path, a_py="""
+        import redis
+        class Store:
+            def __init__(self, r: redis.Redis, prefix="plain"):
+                self.r, self.prefix = r, prefix
+            def put(self, name):
+                self.r.set(self.prefix + ":" + name, 1)
+        class Named(Store):
+            kind = "named"
+            def key(self): return f"{self.kind}:x"
+            def touch(self): self.r.incr(self.key())
+        class Other(Named):
+            kind = "other"
+        def run(r):
+            Store(r, "first").put("a")
+            Store(r, prefix="second")
+        """)
+
+    assert set(patterns(found)) == {"first:{name}", "second:{name}", "named:x", "other:x"}
+
+
+def test_a_default_begins_a_key_but_does_not_stand_in_its_middle(tmp_path: Path) -> None:
+    found = read(tmp_path, a_py="""
+        import redis
+        r = redis.Redis()
+        def push(item, queue="default", prefix="jobs"):
+            r.rpush(f"{prefix}:{queue}", item)
+        """)
+
+    assert patterns(found) == ["jobs:{queue}"]
