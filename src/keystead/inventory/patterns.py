@@ -58,7 +58,7 @@ _TOKEN: Final = re.compile(
   | (?P<star>\*+)
     """, re.VERBOSE)
 
-_BARE: Final = re.compile(r"(?:(?<=[:/|.\-_])|^)(?P<word>[xX]{2,}\d*|[XN]|\#+|[A-Za-z][\w]*)(?=$|[:/|.\-{])")
+_BARE: Final = re.compile(r"(?:(?<=[:/|.\-_])|^)(?P<word>[xX]{2,}\d*|[XN]|\#+|[A-Za-z][\w]*)(?=$|[:/|.\-{}])")
 _STRING_PIECE: Final = re.compile(r"""(["'`])(?P<text>(?:(?!\1).)*)\1|(?P<code>[^"'`+]+)""")
 _CHOICE: Final = re.compile(
     r"[{(\[<]([^{}()\[\]<>]*[|/,][^{}()\[\]<>]*)[})\]>]|\[([:._/-][^\[\]]*)\]|\(([:._/-][^()]*)\)\?")
@@ -80,17 +80,18 @@ class Spelling(NamedTuple):
     kinds: tuple[tuple[str, str], ...]
 
 
-def normalise(spelling: str, *, bare: bool = False) -> Normalised:
+def normalise(spelling: str, *, bare: bool = False, capitals: bool = False) -> Normalised:
     """The pattern that a spelling stands for: ``user:<ID>``, ``user:%s`` and ``user:${id}`` all have one variable.
 
     ``bare`` also takes words without any mark for variables where that is likely (``user:id:cart``, ``user:XXX``), and
-    says so: right for documents, wrong for string literals of code. Never fails.
+    says so: right for documents, wrong for string literals of code. ``capitals`` takes every segment in capitals for
+    one, as documents do that mark them so (``bee:jobs:JID``). Never fails.
     """
-    read = read_spelling(spelling, bare=bare)
+    read = read_spelling(spelling, bare=bare, capitals=capitals)
     return Normalised(read.pattern, read.uncertain)
 
 
-def read_spelling(spelling: str, *, bare: bool = False) -> Spelling:
+def read_spelling(spelling: str, *, bare: bool = False, capitals: bool = False) -> Spelling:
     """As ``normalise``, with the kinds of values that the spelling gives to its variables (``{id:int}``)."""
     text = _joined_pieces(spelling.strip().strip("`").strip())
     doubts: list[str] = []
@@ -105,6 +106,8 @@ def read_spelling(spelling: str, *, bare: bool = False) -> Spelling:
             break
         parts.append(text[position:found.start()])
         kind, raw = _what(found)
+        if kind == "brace" and re.fullmatch(r"[\w.-]+:(?:[A-Z][A-Z0-9_]+|\d+)", raw):
+            kind = "text"  # a hash tag around a placeholder in capitals, or around a number
         if kind == "text":  # brackets that hold nothing of ours
             parts.append(found.group()[0])
             position = found.start() + 1
@@ -127,8 +130,8 @@ def read_spelling(spelling: str, *, bare: bool = False) -> Spelling:
         parts.append("{" + unique + "}")
         position = found.end()
     pattern = re.sub(r"\{any\d*\}(?=\{(?:any|rest)\d*\})", "", "".join(parts))
-    if bare:
-        pattern = _with_bare_words(pattern, names, doubts)
+    if bare or capitals:
+        pattern = _with_bare_words(pattern, names, doubts, bare, capitals)
     if pattern and pattern[-1] in ":/|" and len(pattern) > 1:
         doubts.append("ends in a separator: probably a prefix")
     return Spelling(pattern, "; ".join(dict.fromkeys(doubts)), tuple(kinds))
@@ -256,19 +259,19 @@ def _joined_pieces(text: str) -> str:
     return "".join(out)
 
 
-def _with_bare_words(pattern: str, names: dict[str, int], doubts: list[str]) -> str:
+def _with_bare_words(pattern: str, names: dict[str, int], doubts: list[str], bare: bool, capitals: bool) -> str:
     pieces = re.split(r"(\{[a-z_][a-z0-9_]*\})", pattern)
     has_lower = any(re.search(r"[a-z]", piece) for piece in pieces[::2])
 
     def replace(found: re.Match[str]) -> str:
         word = found["word"]
-        marked = re.fullmatch(r"[xX]{2,}\d*|X|N|#+", word) is not None
-        capital = has_lower and re.fullmatch(r"[A-Z][A-Z0-9_]*", word) is not None and looks_like_value(word.lower())
-        bare = found.start() > 0 and looks_like_value(word)
-        if not (marked or capital or bare):
+        marked = bare and re.fullmatch(r"[xX]{2,}\d*|X|N|#+", word) is not None
+        upper = has_lower and re.fullmatch(r"[A-Z][A-Z0-9_]*", word) is not None
+        capital = upper and ((capitals and len(word) > 1) or looks_like_value(word.lower()))
+        if not (marked or capital or (bare and found.start() > 0 and looks_like_value(word))):
             return word
         name = _unique("value" if marked else variable_name(word)[0], names)
-        if not marked:
+        if not marked and not (capital and capitals):
             doubts.append(f"{word} is taken for a variable although nothing marks it")
         return "{" + name + "}"
 

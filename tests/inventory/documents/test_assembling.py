@@ -18,18 +18,6 @@ def test_facts_know_their_lines():
     assert (entry.type.source.line, entry.ttl.source.line) == (3, 4)
 
 
-def test_a_type_that_is_said_to_be_that_of_another():
-    entries = read("- `w:now` a list\n- `w:taken` has the same structure as `now`\n- `w:late` just like `w:now`\n")
-    assert entries["w:taken"].type.value == entries["w:late"].type.value == "list"
-    assert entries["w:taken"].type.certainty is Certainty.IMPLIED
-
-
-def test_a_group_hands_down_what_it_says():
-    entries = read("| Prefix | TTL |\n|---|---|\n| `ai:` | 10 min |\n\n```\nai:resp:{id}   # answer\n```\n")
-    assert set(entries) == {"ai:resp:{id}"} and entries["ai:resp:{id}"].ttl.value.seconds == 600
-    assert entries["ai:resp:{id}"].ttl.certainty is Certainty.IMPLIED
-
-
 def test_namespaces_of_a_library_and_personal_variables():
     entries = read("- `bull:*` is managed by the library\n- `otp:{phone}` a string\n- `x:{id}` a hash\n")
     assert entries["bull:{rest}"].kind == "opaque" and entries["otp:{phone}"].personal.certainty is Certainty.IMPLIED

@@ -53,7 +53,6 @@ NOT = [
     "...",
     "",
     "urn:isbn:1",
-    "Europe/Berlin",
     "x" * 300,
 ]
 

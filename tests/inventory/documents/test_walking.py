@@ -64,3 +64,20 @@ def test_paragraphs_that_are_records_or_begin_with_a_key():
 
 def test_introductions_are_kept():
     assert read_document(f"# K\n\n## S\n\nAbout these.\n\n{TABLE}", "x").sections == ((("K", "S"), "About these."),)
+
+
+def test_a_label_alone_is_about_the_block_behind_it():
+    text = "## Limits\n\n**Key format**\n\n```\nrl:{ip}\n```\n\n**Value**\n- Integer counter\n\n**TTL**\n- `w` (60s)\n"
+    (entry,) = read_document(text, "x").entries
+    assert entry.type.value == "integer" and entry.ttl.value.seconds == 60
+
+
+def test_a_prefix_from_a_section_on_naming_holds_everywhere():
+    assert patterns(f"# K\n\n## Prefix\n\nAll keys start with `a:`.\n\n## Keys\n\n{TABLE}") == ["a:user:{id}"]
+
+
+def test_words_in_capitals_are_placeholders_where_they_are_used_so():
+    text = "# K\n\nName: `b:queue:QUEUE_NAME` - queue\nScore: time\n\nName: `b:jobs:JID`\n\nName: `stats/{s:ID}/TAG`\n"
+    entries = read_document(text, "x").entries
+    assert [entry.pattern for entry in entries] == ["b:queue:{queue_name}", "b:jobs:{jid}", "stats/{s:{id}}/{tag}"]
+    assert entries[0].type.value == "zset"

@@ -1,7 +1,6 @@
 """From mentions to entries: one entry for each pattern, with every fact's certainty and line."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
@@ -11,6 +10,7 @@ from keystead.inventory.patterns import shape, variables
 
 from .blocks import Text
 from .durations import duration, expiry, says
+from .groups import resolved, without_examples, without_groups
 from .mentions import Findings, Mention, Place
 from .prose_expiries import expiry_of_prose
 from .prose_people import PERSONAL_VARIABLES, people_of_cell, people_of_prose, personal_of_cell, personal_of_prose
@@ -21,7 +21,6 @@ from .vocabulary import OPAQUE
 T = TypeVar("T")
 
 _LONGEST_PURPOSE: Final = 600
-_MOST_GROUPS: Final = 500
 _PUBLISHED: Final = re.compile(
     r"\b(?:pub/?sub|publish(?:es|ed)?|subscrib\w+)\b.{0,20}\bchannel\b|"
     r"\bchannel\b.{0,40}\b(?:publish|subscrib|pub/?sub)|\bpub/?sub channel\b|发布到|"
@@ -29,6 +28,7 @@ _PUBLISHED: Final = re.compile(
     r"\ba message is sent to this channel\b|채널에 발행|チャンネルに発行",
     re.IGNORECASE,
 )
+_CAPITALS: Final = re.compile(r"(?:^|[:/.|-])[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)*(?=$|[:/.|}-])")
 _MARKED: Final = re.compile(r"\{[^{}]+\}|<[^<>]+>|\$\w|%[sd]|#\{")
 
 
@@ -66,7 +66,11 @@ def assemble(found: Findings, name: str) -> tuple[tuple[Entry, ...], list[Note]]
     """One entry for each pattern that is described, in the order of the document."""
     notes = [Note(says_, Source(name, line)) for says_, line in found.notes]
     entries: dict[tuple[str, bool], Entry] = {}
-    found.marked = any(_MARKED.search(spelling) for mention in found.mentions for spelling in mention.spellings)
+    spellings = [spelling for mention in found.mentions for spelling in mention.spellings]
+    found.capitals = sum(
+        _CAPITALS.search(each) is not None and re.search(r"[a-z]", each) is not None for each in spellings
+    ) > max(1, 0.2 * len(spellings))
+    found.marked = not found.capitals and any(_MARKED.search(spelling) for spelling in spellings)
     for mention in found.mentions:
         if mention.place in {Place.COMMAND, Place.PROSE}:
             continue
@@ -74,7 +78,7 @@ def assemble(found: Findings, name: str) -> tuple[tuple[Entry, ...], list[Note]]
             entry = entry_of(mention, spelt, found, name)
             at = (shape(entry.pattern), entry.kind == "channel")
             entries[at] = merge(entries[at], entry, notes) if at in entries else entry
-    return tuple(_resolved(list(_without_groups(entries)), found)), notes
+    return tuple(resolved(without_examples(without_groups(list(entries.values()))))), notes
 
 
 def entry_of(mention: Mention, spelt: Spelt, found: Findings, name: str) -> Entry:
@@ -317,80 +321,3 @@ def _purpose(mention: Mention, spoken: Spoken, source: Sourcing) -> Fact[str] | 
         cut = words[:_LONGEST_PURPOSE]
         words = cut[: cut.rfind(". ") + 1] or cut[: cut.rfind(" ")] + "…"
     return Fact(words, Certainty.STATED, source(spoken.starts[0][1] if spoken.starts else mention.line))
-
-
-def _without_groups(entries: dict[tuple[str, bool], Entry]) -> list[Entry]:
-    """The entries without those that only announce others: a heading ``user:*`` above a table of keys ``user:...``.
-
-    What such a group says of all its keys is handed down to them.
-    """
-    every = list(entries.values())
-    ordered = sorted(entry.pattern for entry in every)
-    groups: list[tuple[str, Entry]] = []
-    for entry in every:
-        stem = re.sub(r"\{(?:rest|any)\}$", "", entry.pattern)
-        says_nothing = stem != entry.pattern and entry.type is None and entry.ttl is None
-        if (
-            entry.kind == "key"
-            and (says_nothing or stem.endswith(":"))
-            and len(groups) < _MOST_GROUPS
-            and any(
-                other != entry.pattern and other.startswith(stem) for other in ordered[bisect_left(ordered, stem) :][:2]
-            )
-        ):
-            groups.append((stem, entry))
-    kept: list[Entry] = []
-    for entry in every:
-        if any(group is entry for _, group in groups):
-            continue
-        for stem, group in groups:
-            if entry.kind == "key" and entry.pattern.startswith(stem):
-                entry = replace(
-                    entry, type=entry.type or _handed_down(group.type), ttl=entry.ttl or _handed_down(group.ttl)
-                )
-        kept.append(entry)
-    return kept
-
-
-def _handed_down(fact: Fact[T] | None) -> Fact[T] | None:
-    return replace(fact, certainty=Certainty.IMPLIED) if fact is not None else None
-
-
-_LIKE: Final = re.compile(
-    r"\b(?:same (?:structure|values?|format|shape|type|as)(?: as)?|just like|identical to|"
-    r"similar to|like|containing the same values as)\s+(?:in |the |as )*([\w:{}.-]+)|"
-    r"(?:与|和|同)\s*([\w:{}.-]+)\s*(?:相同|一致|一样)|([\w:{}.-]+)\s*(?:와|과)\s*동일|"
-    r"([\w:{}.-]+)\s*と同じ"
-)
-
-
-def _resolved(entries: list[Entry], found: Findings) -> list[Entry]:
-    """Entries whose type is only said to be that of another one get it from there."""
-    made: list[Entry] = []
-    for entry in entries:
-        words = entry.purpose.value if entry.purpose else ""
-        if entry.type is None and entry.kind == "key" and (like := _LIKE.search(words)):
-            told = next(group for group in like.groups() if group).rstrip(".,")
-            parent = entry.pattern.rsplit(":", 1)[0]
-            other = next(
-                (
-                    each
-                    for each in entries
-                    if each is not entry
-                    and each.type is not None
-                    and (each.pattern == told or each.pattern == f"{parent}:{told}" or each.spelling == told)
-                ),
-                None,
-            )
-            if other is not None and other.type is not None:
-                entry = replace(
-                    entry,
-                    type=Fact(
-                        other.type.value,
-                        Certainty.IMPLIED,
-                        entry.purpose.source if entry.purpose else None,
-                        like.group(),
-                    ),
-                )
-        made.append(entry)
-    return made

@@ -115,7 +115,9 @@ def add_text(mention: Mention, text: Text) -> None:
 
 def add_label(mention: Mention, label: tuple[str, str, Text]) -> None:
     role, name, value = label
-    if role == "example":
+    if name.lower() in {"score", "scores", "分数", "점수", "スコア"}:
+        mention.extra.append(("score", value.plain))
+    elif role == "example":
         mention.examples += [code[1].strip() for code in value.codes()] or [value.plain]
     elif role in {"type", "ttl", "purpose", "writers", "readers", "personal", "value"} and role not in mention.cells:
         mention.cells[role] = value

@@ -22,6 +22,11 @@ _LABELLED: Final = re.compile(
     r"(?P<label>[^\x01\n.]{1,60}?)\s*(?:[:：=→|]|->|=>|\s[-–—]|[(（]|\bin\b|\bat\b|"
     r"\bunder\b)\s*\x06?\s*\x01(?P<token>[^\x02]+)\x02"
 )
+_TYPED: Final = re.compile(
+    r"\W*(?:an? |the )?(?P<type>sorted set|zset|hash|list|set|string|stream|hyperloglog|bitmap|counter|"
+    r"channel)s?:?\s+\x01(?P<token>[^\x02]+)\x02",
+    re.IGNORECASE,
+)
 _RELATIVE: Final = re.compile(r"(?:…|\.{2,3})?[:|][\w{<*$]\S*|(?:…|\.{2,3}):?[\w{<]\S*")
 _AFTER: Final = re.compile(r"[\s:：,.)\]】*]*(?:[-–—→=]+>?|⇒)?\s*")
 _EXAMPLE: Final = re.compile(
@@ -63,6 +68,10 @@ def head_of(text: Text) -> Head | None:
     labelled = _labelled(text)
     if labelled is not None:
         return labelled
+    typed = _TYPED.match(raw)
+    if typed and likeness(_clean(typed["token"])) >= Likeness.WORD:
+        rest = Text(f"{typed['type']}, {raw[typed.end() :].lstrip(' :,-')}", text.line)
+        return Head((_clean(typed["token"]),), Likeness.LIKELY, rest)
     found = _BARE.match(raw)
     if not found:
         return None

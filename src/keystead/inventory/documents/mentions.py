@@ -71,4 +71,5 @@ class Findings:
     constants: dict[str, str] = field(default_factory=dict)
     lengths: dict[str, float] = field(default_factory=dict)  # constants that are lengths of time, in seconds
     marked: bool = False  # placeholders are marked somewhere in it, so that a bare word is none
+    capitals: bool = False  # placeholders are words in capitals
     prose: list[tuple[Text, Scope]] = field(default_factory=list)  # paragraphs in which keys may be spoken of

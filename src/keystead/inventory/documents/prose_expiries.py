@@ -72,7 +72,7 @@ def expiry_of_prose(text: str) -> Said | None:
         if sentence_says[0].rule is not Rule.SOME:
             return sentence_says
         some = some or sentence_says
-    return some or _of_fragments(flat)
+    return some or _of_fragments(flat) or _of_mention(flat)
 
 
 def _of_sentence(sentence: str) -> Said | None:
@@ -144,6 +144,14 @@ def _after(ahead: str, sentence: str, latin: bool) -> tuple[Expiry, Certainty] |
     ):
         return Expiry(Rule.SOME, None, words), Certainty.STATED
     return None
+
+
+def _of_mention(flat: str) -> Said | None:
+    """Words that say that there is an end, and nothing of when: ``(TTL)``, ``with a small TTL``."""
+    found = re.search(
+        r"\(TTL\b[^)]{0,60}\)|\b(?:with|has|have|by)\s+(?:an?\s+)?(?:\w+\s+)?TTL\b[^.;)]{0,40}", flat, re.IGNORECASE
+    )
+    return (Expiry(Rule.SOME, None, found.group()), Certainty.IMPLIED, found.group()) if found else None
 
 
 def _of_fragments(flat: str) -> Said | None:

@@ -195,9 +195,17 @@ def type_of_prose(text: str) -> Said | None:
     return None
 
 
+_ARTICLE: Final = re.compile(
+    r"(?:an?|the)\s+(?P<name>string|counter|integer|number|flag|boolean)\b(?! of)", re.IGNORECASE
+)
+
+
 def _leading(flat: str) -> Said | None:
     """The type that the text begins with: ``Hash with the profile``, but not ``Set by ...``."""
     lowered = flat.lower().lstrip(" :—–-=→>*(")
+    if article := _ARTICLE.match(lowered):
+        said = type_of_cell(article["name"])
+        return said and (said[0], Certainty.STATED, flat[:40])
     for name, phrases in TYPE_NAMES.items():
         if name in {"flag", "integer", "channel", "float"} and not lowered.startswith(
             ("counter", "integer", "pub/sub", "pubsub")

@@ -43,11 +43,13 @@ def patterns_of(mention: Mention, found: Findings) -> list[Spelt]:
             whole = _prefixed(whole, mention)
         base = whole
         for one in alternatives(whole):
-            read = read_spelling(one, bare=not found.marked)
+            read = read_spelling(one, bare=not found.marked and not found.capitals, capitals=found.capitals)
             if whole != spelling and "hash tag" in read.uncertain:
                 read = read._replace(uncertain="")
             if not read.pattern or not re.search(r"\w", read.pattern):
                 continue
+            if found.capitals and not re.search(r"[a-z]", one):
+                continue  # nothing but placeholders
             reasons = [*doubts, *([read.uncertain] if read.uncertain else [])]
             made.append(Spelt(read.pattern, spelling, "; ".join(dict.fromkeys(reasons)), read.kinds))
     return made

@@ -58,7 +58,7 @@ _GENERIC: Final = re.compile(
     r"(?:[A-Z]\w*|map|list|dict|set|tuple|array|optional)[<\[][^:]*[>\]]\??(?:\[\])?|"
     r"(?:KEYS|ARGV)\[.*"
 )
-_SEGMENT: Final = r"[\w.\-@+~]+"
+_SEGMENT: Final = r"[\w.\-@+~/]+"
 _NO_COLON: Final = re.compile(r"[A-Za-z][\w]*(?:[.\-_][\w]+)*")
 
 _TYPE_WORDS: Final = frozenset(
@@ -144,9 +144,9 @@ def likeness(token: str) -> Likeness:
         if re.fullmatch(rf"{_SEGMENT}(?::{{1,2}}{_SEGMENT})*:?", text) and words:
             return Likeness.LIKELY
         return Likeness.NOT
-    if text.lower() in _TYPE_WORDS or text.upper() in COMMAND_TYPES or text.upper() in OTHER_COMMANDS or "/" in text:
+    if text.lower() in _TYPE_WORDS or text.upper() in COMMAND_TYPES or text.upper() in OTHER_COMMANDS:
         return Likeness.NOT
-    return Likeness.WORD if _NO_COLON.fullmatch(text) or re.fullmatch(r"[\w\-.|]+", text) else Likeness.NOT
+    return Likeness.WORD if _NO_COLON.fullmatch(text) or re.fullmatch(r"[\w\-.|/]+", text) else Likeness.NOT
 
 
 def is_setting(token: str) -> bool:

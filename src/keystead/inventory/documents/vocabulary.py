@@ -223,6 +223,7 @@ WRITING_COMMANDS: Final = frozenset(("SET", "SETEX", "PSETEX", "SETNX", "HSET", 
 
 # How a key that never ends, or ends some time, is spoken of in a cell or after "TTL:".
 NEVER: Final = (
+    "без ограничения", "без ограничений", "постоянно",
     "none", "no", "no ttl", "no expiry", "no expiration", "never", "never expires", "persistent", "permanent",
     "permanently",
     "forever", "infinite", "infinity", "∞", "-1", "no expire", "does not expire", "doesn't expire", "without ttl",
@@ -307,6 +308,7 @@ OPAQUE: Final = ("opaque", "managed by the library", "managed internally", "inte
 
 # Headings of sections that speak of other things than keys.
 ASIDE: Final = (
+    "prefix", "prefixes", "delimiter", "именования", "категории данных",
     "naming", "convention", "conventions", "environment", "install",
     "installation",
     "docker", "commands", "command", "troubleshooting", "endpoints", "permissions",

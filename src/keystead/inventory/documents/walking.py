@@ -5,7 +5,7 @@ from typing import Final
 
 from .blocks import Block, Code, Heading, Listing, Paragraph, Table, Terms, Text
 from .bullets import add_code, add_label, add_text, read_listing, read_terms
-from .columns import label_of
+from .columns import label_of, role_of
 from .durations import says
 from .fences import read_code
 from .heads import head_of, is_relative
@@ -19,7 +19,8 @@ _PREFIX: Final = re.compile(
     r"\b(?:all|every|each|these|following)\b[^.\n]{0,80}?\b(?:keys?|channels?)\b[^.]{0,80}?\b(?:prefixed (?:with|"
     r"by)|begin(?:s)? with|start(?:s)? with|under|prefix(?:ed)?(?: of| is)?|"
     r"namespaced?(?: by| under| with| is)?)\b"
-    r"|\bkey ?prefix\b\s*(?:is|:|=|of)?|\bkeys? (?:are|is) (?:always )?(?:prefixed|namespaced) (?:with|by|under)|"
+    r"|\bkey[는은][^.\n]{0,20}?(?=\x01[^\x02]+\x02\s*prefix)|\bkey ?prefix\b\s*(?:is|:|=|of)?|\bkeys? (?:are|"
+    r"is) (?:always )?(?:prefixed|namespaced) (?:with|by|under)|"
     r"\bprefix all keys with\b|\bcommon prefix\b\s*(?:is|:|of)?"
     r"|(?:所有|全部|默认|统一|以下)[^。\n]{0,16}(?:key|键)[^。\n]{0,16}(?:前缀|以)(?:为|是|:|：)?|(?:键|"
     r"key)\s*前缀\s*(?:为|是|:|：)?"
@@ -33,11 +34,19 @@ _PREFIX: Final = re.compile(
     re.IGNORECASE,
 )
 _PREFIX_VALUE: Final = re.compile(
-    r"[^.\x01\"'。]{0,40}?(?:\x01(?P<code>[^\x02]+)\x02|"
-    r"[\"'“](?P<quoted>[^\"'”\s]+)[\"'”]|(?P<bare>(?<![\w:])[\w{}<>$.-]+:)(?=[\s.,;)]|"
+    r"[^.\x01\"'。]{0,60}?(?:\x01(?P<code>[^\x02]+)\x02|"
+    r"[\"'“](?P<quoted>[^\"'”\s]+)[\"'”]|(?P<bare>(?<![\w:])(?!default|e\.g|example|prefix|"
+    r"namespace)[\w{}<>$.-]+:)(?=[\s.,;)]|"
     r"$))"
 )
 _HASH_TAG: Final = re.compile(r"hash ?tag|slot", re.IGNORECASE)
+_KEYS_FOLLOW: Final = re.compile(r"\b(?:keys|channels)\b[^.]*[:：]$|(?:键|key|キー|키)\S{0,8}[:：]$", re.IGNORECASE)
+_ABOUT_NAMES: Final = re.compile(
+    r"prefix|naming|convention|overview|introduction|general|前缀|命名|규칙|명명|概述|präfix|prefijo", re.IGNORECASE
+)
+_EXAMPLES_HEADING: Final = re.compile(
+    r"(?:examples?|samples?|beispiele?|ejemplos?|exemples?|примеры?)\b|示例|예시|例", re.IGNORECASE
+)
 _EXAMPLE: Final = re.compile(
     r"^[^.\n]{0,30}\b(?:examples?|sample|e\.g\.|for instance|beispiele?|ejemplos?|"
     r"exemples?|exemplos?)\b[^.\n]{0,30}[:：]?$|^.{0,12}(?:示例|例子|예시|예제|サンプル|例|"
@@ -58,7 +67,8 @@ def walk(blocks: tuple[Block, ...], found: Findings) -> None:
     trusted = _trusted_sections(blocks)
     number = 0
     said: dict[tuple[str, ...], int] = {}
-    announced = False
+    announced = keys_follow = False
+    label: str | None = None
     for block in blocks:
         if len(found.mentions) > MOST_MENTIONS:
             break
@@ -67,10 +77,13 @@ def walk(blocks: tuple[Block, ...], found: Findings) -> None:
             number += 1
             continue
         scope = stack[-1][1]
+        if label is not None and not isinstance(block, Paragraph) and _labelled(label, block, scope, found):
+            label = None
+            continue
+        label = _label_alone(block)
         if isinstance(block, Paragraph):
             if prefixed := _prefix_of(block.text, scope):
-                stack[-1] = (stack[-1][0], prefixed)
-                scope = prefixed
+                scope = _stated(prefixed, stack)
             if said.get(scope.section, 0) < 3 and not scope.aside and len(block.text.plain) > 3:
                 said[scope.section] = said.get(scope.section, 0) + 1
                 found.intros.append((scope.section, block.text.plain[:1000]))
@@ -78,12 +91,49 @@ def walk(blocks: tuple[Block, ...], found: Findings) -> None:
             for item in block.items:
                 head = head_of(item.text)
                 if (head is None or head.label) and (prefixed := _prefix_of(item.text, scope)):
-                    stack[-1] = (stack[-1][0], prefixed)
-                    scope = prefixed
-        _read(block, scope.within(example=True) if announced else scope, heading, found, number in trusted)
+                    scope = _stated(prefixed, stack)
+        _read(
+            block,
+            scope.within(example=True) if announced else scope,
+            heading,
+            found,
+            number in trusted or keys_follow or bool(scope.prefix),
+        )
+        keys_follow = isinstance(block, Paragraph) and _KEYS_FOLLOW.search(block.text.plain) is not None
         announced = (isinstance(block, Paragraph) and _EXAMPLE.match(block.text.plain) is not None) or (
             announced and isinstance(block, Code)
         )
+
+
+def _stated(prefixed: Scope, stack: list[tuple[int, Scope]]) -> Scope:
+    """Make a stated prefix hold in its section; one that a section on naming states holds everywhere."""
+    about_names = prefixed.section and _ABOUT_NAMES.search(prefixed.section[-1])
+    for number in range(len(stack)) if about_names else (len(stack) - 1,):
+        level, scope = stack[number]
+        stack[number] = (level, scope.within(prefix=prefixed.prefix, prefix_line=prefixed.prefix_line))
+    return stack[-1][1]
+
+
+def _label_alone(block: Block) -> str | None:
+    """The role of a paragraph that is nothing but a label, whose value is the block that follows: ``**TTL**``."""
+    if not isinstance(block, Paragraph) or not re.fullmatch(r"\s*\x05[^\x06]{1,40}\x06\s*[:：]?\s*", block.text.raw):
+        return None
+    role = role_of(block.text.plain)
+    return role if role in {"type", "ttl", "purpose", "value", "writers", "readers", "personal"} else None
+
+
+def _labelled(role: str, block: Block, scope: Scope, found: Findings) -> bool:
+    """Give a block to the key spoken of last, as what the label before it announced."""
+    last = _last(found)
+    if last is None or last.scope.section != scope.section:
+        return False
+    if isinstance(block, Listing) and block.items and block.items[0].text.plain:
+        add_label(last, (role, role, Text(" ".join(item.text.raw for item in block.items), block.items[0].line)))
+        return True
+    if isinstance(block, Code) and role == "value":
+        add_code(last, block)
+        return True
+    return False
 
 
 def _read(block: Block, scope: Scope, heading: Mention | None, found: Findings, trust: bool) -> None:
@@ -114,7 +164,7 @@ def _paragraph(text: Text, scope: Scope, heading: Mention | None, found: Finding
     if record := _record(text, scope):
         found.mentions.append(record)
         return
-    last = found.mentions[-1] if found.mentions else None
+    last = _last(found)
     label = label_of(text)
     if (
         label
@@ -163,6 +213,13 @@ def _paragraph(text: Text, scope: Scope, heading: Mention | None, found: Finding
     found.prose.append((text, scope))
 
 
+def _last(found: Findings) -> Mention | None:
+    """The key that was described last; those that are only spoken of do not count."""
+    return next(
+        (each for each in reversed(found.mentions[-8:]) if each.place not in {Place.PROSE, Place.COMMAND}), None
+    )
+
+
 def _before(found: Findings, last: Mention) -> list[Mention]:
     """The keys that a line of facts behind them is about: the last one, or all points of the list that ends with it."""
     if last.place is not Place.BULLET:
@@ -174,7 +231,7 @@ def _record(text: Text, scope: Scope) -> Mention | None:
     """A paragraph of lines ``Key: ...``, ``Type: ...``."""
     labels = [label_of(line) for line in text.lines()]
     for label in labels:
-        if label and label[0] == "key":
+        if label and label[0] in {"key", "name"}:
             if scope.aside or _TEMPLATE.search(text.plain[:100]):
                 return None
             spellings, examples = keys_of_cell(label[2])
@@ -187,7 +244,7 @@ def _record(text: Text, scope: Scope) -> Mention | None:
             if rest:
                 mention.texts.append(Text(rest, label[2].line))
             for other, line in zip(labels, text.lines(), strict=True):
-                if other and other[0] != "key":
+                if other and other is not label:
                     add_label(mention, other)
                 elif other is None and line.plain:
                     mention.texts.append(line)
@@ -221,7 +278,7 @@ def _enter(
         outer.channel or says(lowered, CHANNEL_HEADINGS),
         aside,
         named[0] if named else "",
-        "",
+        example=_EXAMPLE.match(plain) is not None or _EXAMPLES_HEADING.match(plain) is not None,
     )
     head = head_of(block.text)
     keyed = None
