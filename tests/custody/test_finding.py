@@ -3,7 +3,7 @@
 from keystead.custody.finding import Finder, speaks_of_people
 from keystead.custody.person import Person
 from keystead.engine import Valkey
-from keystead.inventory import Entry, Fact
+from keystead.inventory import Entry, Fact, Inventory
 
 from .shop import ANN, BOB, MAIL, SHOP, fill
 
@@ -40,6 +40,15 @@ async def test_name_of_an_unknown_key_is_a_holding(valkey: Valkey) -> None:
     await valkey.set(f"stray|{ANN}|x", "x")
     (found,) = (await Finder(valkey, SHOP, Person([ANN])).search(all_values=False)).holdings
     assert found.whole and not found.ours and found.pattern == "(not in the inventory)"
+
+
+async def test_hash_with_a_field_for_the_person_is_theirs_whole(valkey: Valkey) -> None:
+    orders = Inventory("x", (Entry("order:{number}", type=Fact("hash"), personal=Fact(True)),
+                             Entry("seen:{day}", type=Fact("hash"), personal=Fact(True))))
+    await valkey.hset("order:1", mapping={"user_id": ANN, "note": "for my mother"})
+    await valkey.hset("seen:1", mapping={"12:00": ANN, "12:05": BOB})
+    found = await Finder(valkey, orders, Person([ANN])).search(all_values=False)
+    assert {holding.key: holding.whole for holding in found.holdings} == {b"order:1": True, b"seen:1": False}
 
 
 def test_variables_and_marks_speak_of_people() -> None:

@@ -40,6 +40,7 @@ def test_what_the_inventory_says_passes(text: str) -> None:
     ("SORT orders:1 STORE basket:2", Kind.UNDOCUMENTED),
     ("EVAL script 2 cart:1 basket:1", Kind.UNDOCUMENTED),
     ("XREADGROUP GROUP g c STREAMS basket:1 >", Kind.UNDOCUMENTED),
+    ("LPUSH cart:7:draft x", Kind.LOOSE),
     ("SET cart:1 v", Kind.WRONG_TYPE),
     ("LPUSH cart:1 v", Kind.WRONG_TYPE),
     ("ZUNIONSTORE orders:1 1 ranking", Kind.WRONG_TYPE),
@@ -70,11 +71,11 @@ def test_refusal_names_the_nearest_pattern_and_the_way_out() -> None:
         judge(strict=True).look(("GET", "carts:17"))
 
 
-def test_loose_fit_is_told_and_never_refused() -> None:
+def test_suspicion_is_never_refused() -> None:
     judging = judge(strict=True)
-    judging.look(("LPUSH", "cart:7:draft", "x"))
-    (found,) = judging.tally.findings()
-    assert found.kind is Kind.LOOSE
+    judging.look(("INCR", "visits:1"))
+    judging.look_for_late()
+    assert [found.kind for found in judging.tally.findings()] == [Kind.SUSPECTED_TTL]
 
 
 def test_key_made_without_expiry_is_suspected_unless_one_comes() -> None:

@@ -69,6 +69,9 @@ def erase(
         write_json(done.receipt())
     else:
         _show(done)
+    if done.partial:
+        note(done.partial)
+        raise typer.Exit(2)
     if any(act.failed for act in done.acts) or done.leftovers or (done.unreadable and really):
         raise typer.Exit(1)
 

@@ -35,6 +35,9 @@ def export(
     told = wait_for(_export(run_settings(context, valkey_url=url), known, who.ids, everywhere, keys_per_second))
     write_json(told)
     note(f"{len(told['keys'])} of {told['searched_keys']:,} keys hold something of them")
+    if told["partial"]:
+        note(told["partial"])
+        raise typer.Exit(2)
     if told["unreadable"]:
         raise typer.Exit(1)
 

@@ -10,10 +10,12 @@ from typing import Any
 import redis.exceptions
 
 from keystead.custody.finding import Finder, Holding, Progress, Search
+from keystead.custody.pairs import Pairs
 from keystead.custody.person import Person
 from keystead.custody.reading import Part
 from keystead.custody.streams import rebuild
 from keystead.engine import ErrorReply, Valkey
+from keystead.errors import Unavailable
 from keystead.inventory import Inventory
 
 _AGAIN = 5
@@ -50,10 +52,11 @@ class Erasure:
     searched_keys: int
     unreadable: dict[str, int]
     notes: tuple[str, ...]
+    partial: str = ""  # why it is not finished; empty if it is
 
     @property
     def clean(self) -> bool:
-        return not self.leftovers and not self.unreadable and not any(act.failed for act in self.acts)
+        return not (self.partial or self.leftovers or self.unreadable or any(act.failed for act in self.acts))
 
     def receipt(self) -> dict[str, Any]:
         """For the files: what was removed where, with hashes in place of names and values."""
@@ -69,7 +72,7 @@ class Erasure:
                 "pattern": holding.pattern, "key_sha256": _sha256(holding.key), "type": holding.type,
                 "parts": len(holding.parts), "in_the_name": holding.whole and not holding.parts,
             } for holding in self.leftovers],
-            "unreadable": self.unreadable, "notes": list(self.notes),
+            "unreadable": self.unreadable, "notes": list(self.notes), "partial": self.partial,
         }
 
 
@@ -81,20 +84,28 @@ async def erase(
 
     Nothing is changed unless ``really``. A key whose name bears the identifier goes whole; of the others only the
     fields, members, elements and entries that hold it. With ``everywhere`` keys that are not marked personal, or not in
-    the inventory at all, are treated likewise; without it they are leftovers, for somebody to judge.
+    the inventory at all, are treated likewise; without it they are leftovers, for somebody to judge. If the server
+    goes away, the outcome says what was done until then.
     """
     finder = Finder(valkey, inventory, person, everywhere=everywhere)
     first = await finder.search(all_values=not really, keys_per_second=keys_per_second, progress=progress)
+    pairs = Pairs(inventory)
     acts: list[Act] = []
-    for holding in first.holdings:
-        if holding.ours:
-            acts.append(await _act(valkey, holding, person, really))
-    after = first
-    if really:
-        after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
-    leftovers = [holding for holding in after.holdings if really or not holding.ours]
+    after, partial = first, first.partial
+    try:
+        for holding in first.holdings:
+            if holding.ours and not (really and partial):
+                acts.append(await _act(valkey, holding, person, really))
+                if really and holding.whole:
+                    await pairs.leave_no_member(valkey, holding)
+        if really and not partial:
+            after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
+            partial = after.partial
+    except Unavailable as error:
+        partial = f"the server went away after {len(acts)} acts; run it again: {error}"
+    leftovers = [holding for holding in after.holdings if (really and after is not first) or not holding.ours]
     return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
-                   after.unreadable, _notes(first, after, really))
+                   after.unreadable, _notes(first, after, really), partial)
 
 
 def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ async def export(
     found = await finder.search(all_values=everywhere, keys_per_second=keys_per_second, progress=progress)
     held = [await _exported(valkey, holding) for holding in found.holdings if holding.ours]
     return {"person": list(person.ids), "server": server, "searched_keys": found.keys, "unreadable": found.unreadable,
-            "notes": found.notes, "keys": held}
+            "notes": found.notes, "partial": found.partial, "keys": held}
 
 
 async def _exported(valkey: Valkey, holding: Holding) -> dict[str, Any]:

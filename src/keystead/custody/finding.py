@@ -1,13 +1,14 @@
 """Finds what a server holds of one person: whole keys that bear their identifier, and parts of others."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from keystead.custody.person import Person
 from keystead.custody.reading import CHUNK_BYTES, Part, Unreadable, ask, parts
 from keystead.engine import ErrorReply, Valkey, scan
+from keystead.errors import Unavailable
 from keystead.inventory import Entry, Inventory, Matcher
 
 # Names of variables that stand for a person in most programs.
@@ -17,8 +18,9 @@ _NAMES: Final = """
     device device_id patient_id employee_id subscriber_id visitor visitor_id
 """
 PERSONAL_VARIABLES: Final = frozenset(_NAMES.split())
+EVERY_MEMBER_HAS: Final = "every member has"  # how an inventory says that an index has records
 _PERSONAL_KINDS: Final = frozenset(("user", "email", "ip", "phone"))
-_AT_ONCE: Final = 50
+_AT_ONCE: Final = 100
 MOST_PARTS: Final = 100_000  # of one key; a key with more is named as not fully read
 
 Progress = Callable[[int, int], None]
@@ -51,6 +53,7 @@ class Search:
     keys: int = 0
     unreadable: dict[str, int] = field(default_factory=dict)  # by type of a module, or reason
     notes: list[str] = field(default_factory=list)
+    partial: str = ""  # why not everything was searched; empty if it was
 
 
 class Finder:
@@ -61,24 +64,26 @@ class Finder:
         self._matcher = Matcher(inventory)
         self._person = person
         self._everywhere = everywhere
+        self._records = {record for entry in inventory.entries for record in [dict(entry.extra).get(EVERY_MEMBER_HAS)]}
 
     async def search(self, *, all_values: bool, keys_per_second: float | None = 20_000,
                      progress: Progress | None = None) -> Search:
-        """Every key, gently. With ``all_values`` the values of keys that are not marked personal are read too."""
+        """Every key, gently. With ``all_values`` the values of keys that are not marked personal are read too.
+
+        If the server goes away, what was found until then is given, and ``partial`` says so.
+        """
         found = Search()
-        async for batch in self._batches(keys_per_second, progress):
-            found.keys += len(batch)
-            for begin in range(0, len(batch), _AT_ONCE):
-                some = batch[begin : begin + _AT_ONCE]
-                looked = await asyncio.gather(*(self._look(key, all_values, found) for key in some))
+        try:
+            async for batch in scan(self._valkey, batch_keys=_AT_ONCE, keys_per_second=keys_per_second,
+                                    progress=progress):
+                looked = await asyncio.gather(*(self._look(key, all_values, found) for key in batch))
+                found.keys += len(batch)
                 found.holdings += [holding for holding in looked if holding is not None]
+        except Unavailable as error:
+            found.partial = f"the search ended early, after {found.keys:,} keys: {error}"
         # A walk may give a key twice.
         found.holdings = list({holding.key: holding for holding in found.holdings}.values())
         return found
-
-    async def _batches(self, keys_per_second: float | None, progress: Progress | None) -> AsyncIterator[list[bytes]]:
-        async for batch in scan(self._valkey, batch_keys=500, keys_per_second=keys_per_second, progress=progress):
-            yield batch
 
     async def _look(self, key: bytes, all_values: bool, search: Search) -> Holding | None:
         found = self._matcher.find(key)
@@ -107,7 +112,18 @@ class Finder:
         if more:
             search.notes.append(f"a key of {entry.pattern if entry else 'no entry'} holds them more than "
                                 f"{MOST_PARTS:,} times; run it again afterwards")
-        return Holding(key, type, entry, type in ("string", "ReJSON-RL"), ours, taken) if taken else None
+        whole = type in ("string", "ReJSON-RL") or (type == "hash" and self._is_record(entry, taken))
+        return Holding(key, type, entry, whole, ours, taken) if taken else None
+
+    def _is_record(self, entry: Entry | None, taken: list[Part]) -> bool:
+        """Whether a hash is about the person as a whole: a field such as ``user_id`` says so, or the inventory does."""
+        if entry is None or "{" not in entry.pattern:
+            return False
+        marked = entry.personal.words if entry.personal is not None else ""
+        fields = {name.removeprefix("field ") for name in marked.split(", ") if name.startswith("field ")}
+        return entry.pattern in self._records or any(
+            len(part.raw) == 2 and self._person.is_value(part.raw[1].decode(errors="replace"))
+            and part.handle.decode(errors="replace") in fields | PERSONAL_VARIABLES for part in taken)
 
     async def _parts_in(self, key: bytes, type: str) -> tuple[list[Part], bool]:
         taken: list[Part] = []

@@ -288,7 +288,7 @@ class Judge:
                     f"Give it a shorter expiry, or correct the ttl in {name}.")
         if kind is Kind.LOOSE:
             return (f"{command} names {key}, which fits {known.pattern} only if a variable holds separators",
-                    f"If it is a key of its own, add it to {name}.")
+                    f"Add it to {name}; or if a value may hold separators, give its variable the kind text there.")
         how = "Give SET its expiry (ex=…), or send EXPIRE in the same pipeline."
         if kind is Kind.SUSPECTED_TTL:
             return (f"{command} wrote {key}, and no EXPIRE came from this client{ends}",

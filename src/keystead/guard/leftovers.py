@@ -69,7 +69,9 @@ class Leftovers:
         if found is None:
             return f"{shown(raw)} ({kind}) is not in {self.inventory.name}"
         entry: Entry = found.entry
-        if found.loose or entry.kind != "key":
+        if found.loose:
+            return f"{shown(raw)} ({kind}) is not in {self.inventory.name}; it fits {entry.pattern} only loosely"
+        if entry.kind != "key":
             return None
         if entry.type is not None and entry.type.sure and entry.server_type not in (None, kind):
             return f"{shown(raw)} is a {kind}; {entry.pattern} is of type {entry.type.value}"

@@ -30,7 +30,7 @@ class Kind(Enum):
 
 
 # What a strict guard lets pass: it is not sure.
-UNSURE: Final = frozenset((Kind.SUSPECTED_TTL, Kind.LOOSE))
+UNSURE: Final = frozenset((Kind.SUSPECTED_TTL,))
 
 
 @dataclass(slots=True)
