@@ -37,7 +37,7 @@ def test_value_is_recognised(value: str, kind: str) -> None:
     "word",
     ["user", "pending", "daily_active_users", "to-send", "v2", "UserProfile", "userProfileCacheEntry", "utf8", "oauth2",
      "my-first-post", "a", "", "SESSION", "DAILY_TOTALS", "sha256", "base64", "rate_limit_v2", "über", "用户", "ip4",
-     "message_attempts", "decade", "facade", "added"],
+     "message_attempts", "django.contrib.sessions.cache7x1k2m", "decade", "facade", "added"],
 )  # fmt: skip
 def test_word_is_not_taken_for_a_value(word: str) -> None:
     assert recognise(word) == ""
@@ -56,6 +56,8 @@ def test_numbers_of_one_place_may_be_days_or_months() -> None:
     assert refine("integer", ["3", "20413"]) == "integer"
     assert refine("integer", ["19999999999999999999999", "20412", "20413"]) == "unix_date"
     assert refine("uuid", ["20412", "20413"]) == "uuid"
+    assert refine("unix_time", ["1731672000", "1731672060"]) == "unix_time"
+    assert refine("unix_time", ["1231672000", "1931672060"]) == "integer"
 
 
 def test_any_text_is_answered() -> None:

@@ -72,6 +72,17 @@ def test_kinds_that_lead_to_the_same_are_one() -> None:
     assert patterns(*(f"job:{each}:log" for each in ids)) == {"job:{job_id}:log"}
 
 
+def test_few_words_behind_a_noun_that_many_have_are_values() -> None:
+    keys = [f"tenant:{name}:{what}" for name in ("acme", "globex", "initech") for what in ("settings", "plan")]
+    assert patterns(*keys) == {"tenant:{tenant}:settings", "tenant:{tenant}:plan"}
+    assert patterns("rq:queue:default", "rq:queue:low", "rq:queue:mail") == {"rq:queue:{queue}"}
+
+
+def test_codes_of_languages_are_values() -> None:
+    keys = [f"product:{number}:{code}:text" for number in range(20) for code in ("en", "de", "fr", "ja")]
+    assert {blank(each) for each in patterns(*keys)} == {"product:{}:{}:text"}
+
+
 def test_names_of_hosts_with_numbers_are_one_value() -> None:
     hosts = [f"{host}-{pid}-{pid * 7919 % 65536:06x}" for host in ("web", "batch", "cron") for pid in (17, 21, 32)]
     assert {blank(each) for each in patterns(*(f"worker:{host}:alive" for host in hosts))} == {"worker:{}:alive"}

@@ -22,6 +22,8 @@ def shown(raw_key: bytes) -> str:
         ("d:2024-05-01T10:30:00Z:x", "d:{time}:x"), ("d/2024/05/01/x", "d/{date}/x"),
         ("ses:0100018f0a-550e8400-e29b-41d4-a716-446655440000-000000", "ses:{token}"),
         ("report-2024-05-01", "report-{date}"),
+        ("io#/#6MhSI6z_LrwbueCdsgmF#", "io#/#{token}#"),
+        (":1:django.contrib.sessions.cachex81kq2m0z7", ":{integer}:django.contrib.sessions.{token}"),
         ("cache::users", "cache::users"), ("a::b", "a::b"), ("", ""), (":", ":"), ("plain", "plain"),
     ],
 )  # fmt: skip

@@ -49,9 +49,11 @@ _WORDS: Final = {"true": "boolean", "false": "boolean", "UTC": "timezone"}
 _TOKEN_LETTERS: Final = re.compile(r"[A-Za-z0-9_+=.~-]+").fullmatch
 _PREFIXED: Final = re.compile(r"(?:[a-z]{1,12}_){1,3}(?=[^_]*[A-Z0-9])([A-Za-z0-9_-]{8,})").fullmatch
 _PLAIN: Final = re.compile(r"[a-z]+(?:[_-][a-z]+)*|[A-Z]+(?:_[A-Z]+)*|[A-Z][a-z]+(?:[A-Z][a-z]+)*").fullmatch
+_LONG_SECONDS: Final = 5 * 365 * 86400  # numbers of ten digits further apart are no instants
 # Letters of each case, digits and the rest as one sign each, and where one follows another: random text changes often.
 _CLASSES: Final = str.maketrans(dict.fromkeys(map(chr, range(128)), "-") | dict.fromkeys("0123456789", "0")
                                 | dict.fromkeys(ascii_lowercase, "a") | dict.fromkeys(ascii_uppercase, "A"))
+_PLAIN_WORDS: Final = re.compile(r"(?<![A-Za-z0-9])[a-z]{4,}(?![A-Za-z0-9])").findall
 _MIXED: Final = re.compile(r"[A-Za-z]\d|\d[A-Za-z]").search
 _CAPITALS: Final = re.compile(r"AA+").findall
 _CHANGE: Final = re.compile(r"(.)(?!\1)(?=.)").findall
@@ -111,11 +113,13 @@ def _is_token(segment: str) -> bool:
         return False
     prefixed = _PREFIXED(segment)
     body = prefixed.group(1) if prefixed is not None else segment
-    if len(body) < 8:
+    if len(body) < 8 or len(_PLAIN_WORDS(segment)) > 1 + (prefixed is not None):
         return False
     letters = body.translate(_CLASSES)
     changes = len(_CHANGE(letters.replace("-", "")))
     if changes >= 0.35 * len(body) and len(body) >= 10 and (len(body) >= 16 or "0" in letters):
+        return True
+    if len(body) >= 24 and changes >= 6 and "0" in letters:
         return True
     # Names in camel case have single capitals; random letters have rows of them.
     if len(body) >= 16 and changes >= 5 and len(_CAPITALS(letters)) + ("0" in letters) >= 2:
@@ -133,9 +137,11 @@ def refine(kind: str, values: Iterable[str]) -> str:
     Days since 1970 lie between 2008 and 2035, months likewise; a single value, or values spread more widely, stay
     whole numbers.
     """
-    if kind != "integer":
+    if kind not in ("integer", "unix_time"):
         return kind
     numbers = {int(value) for value in values if value.lstrip("-").isdigit() and len(value) < 20}
+    if kind == "unix_time":
+        return "integer" if numbers and max(numbers) - min(numbers) > _LONG_SECONDS else kind
     if len(numbers) >= 2:
         low, high = min(numbers), max(numbers)
         if low >= 14_000 and high <= 24_000:

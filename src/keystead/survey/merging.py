@@ -14,6 +14,7 @@ from keystead.survey.tree import Node, absorb, signature
 
 LEAF_WORDS = 8  # words that each are one key, of one type, at a place where nearly nothing else is
 PASSING_WORDS = 5  # the same of keys that expire, which are seldom names of their own
+THING_WORDS = 3  # words behind the noun of something that many have
 RICH_WORDS = 4  # words that each lead to the same shapes
 RICH_SHAPES = 3
 ODD_WORDS = 4  # words that look like data among others that do not
@@ -28,6 +29,16 @@ CONSTANT_KEYS = 5
 STRAY_SHARE = 0.5  # of the keys of a place; a word that looks like others must have far fewer
 
 _NUMBERED = re.compile(r"([^\x00-\x1f]*[A-Za-z_])([0-9]{1,3})")
+
+_THINGS = frozenset((
+    "account", "agent", "channel", "city", "client", "company", "country", "customer", "device", "driver", "env",
+    "group",
+    "guild", "host", "lang", "language", "locale", "node", "org", "organisation", "organization", "player", "project",
+    "queue", "region", "room", "server", "shard", "shop", "site", "store", "team", "tenant", "topic", "user", "worker",
+    "workspace", "zone",
+))
+
+_CONSTANTS = {"integer", "number", "boolean", "duration", "domain", "timezone"}
 
 # Of two kinds at one place the more general names both.
 _GENERAL = ("integer", "unix_time", "unix_ms", "hex", "object_id", "md5", "sha1", "sha256", "token")
@@ -262,7 +273,10 @@ def _values_among(node: Node, token: str, names: list[str], *, below_value: bool
         return same
     alike, shapes = _alike(node, names)
     if ends_in_value(token):
-        return []
+        # Attributes of a thing, if they are not codes such as those of languages.
+        return names if alike and len(names) >= THING_WORDS and all(len(body(name)) == 2 for name in names) else []
+    if alike and len(names) >= THING_WORDS and body(token).lower() in _THINGS:
+        return names
     odd = [name for name in names if _is_odd(body(name))]
     if len(odd) >= ODD_WORDS and len(odd) < len(names) and _alike(node, odd)[0]:
         return odd
@@ -296,7 +310,7 @@ def _write_constants(node: Node) -> None:
         child = node.children[name]
         if not child.values or any(len(known) != 1 for known in child.values):
             continue
-        if len(child.values) != len(kinds(name)) or set(kinds(name)) - {"integer", "number", "boolean", "duration"}:
+        if len(child.values) != len(kinds(name)) or set(kinds(name)) - _CONSTANTS:
             continue
         mixed = not is_value(name)
         if _keys(child) < (2 if mixed else CONSTANT_KEYS):

@@ -18,6 +18,7 @@ REST: Final = ":\x00text\x01"
 SEPARATORS: Final = ":/|."
 LONGEST_NAME: Final = 1000
 MOST_TOKENS: Final = 16
+_BRACKETS: Final = "#{}[]()<>"
 _INNER: Final = re.compile(r"([_\-./|#@{}\[\]()=+,;~ ])")
 _GLUED: Final = re.compile(r"([A-Za-z_]+?)(\d{3,})")
 # Values that hold separators themselves are found before the name is split.
@@ -96,7 +97,12 @@ def _token(segment: str, aside: list[str]) -> tuple[str, tuple[str, ...]]:
     """The token of a segment and its values; ``aside`` are those that were found before, marked in it already."""
     if not aside:
         kind = recognise(segment)
-        return (f"{VALUE}{kind}{END}", (segment,)) if kind else _pieces(segment)
+        if kind:
+            return f"{VALUE}{kind}{END}", (segment,)
+        inner = segment.strip(_BRACKETS)
+        if 0 < len(inner) < len(segment) and (kind := recognise(inner)):
+            return segment.replace(inner, f"{VALUE}{kind}{END}", 1), (inner,)
+        return _pieces(segment)
     if MARK.fullmatch(segment):
         return segment, (aside[0],)
     made, values, original, found = "", [], "", iter(aside)
