@@ -25,7 +25,8 @@ def test_the_more_telling_type_of_a_string_wins(tmp_path: Path) -> None:
 def test_commands_of_two_types_are_a_note(tmp_path: Path) -> None:
     found = read(tmp_path, a_py=HEAD + 'r.hset("a:1", "f", 1)\nr.get("a:1")\n')
 
-    assert found.entries[0].type is not None and found.entries[0].type.value == "hash" and not found.entries[0].type.sure
+    kind = found.entries[0].type
+    assert kind is not None and kind.value == "hash" and not kind.sure
     assert "different types: hash (HSET at" in found.notes[0].says
 
 

@@ -29,8 +29,8 @@ def test_python(tmp_path: Path, call: str, seconds: float) -> None:
     ('rdb.Expire(ctx, "a:b", time.Duration(30)*time.Second)', 30), ('rdb.SetNX(ctx, "a:b", 1, 24*time.Hour)', 86400),
 ])
 def test_go(tmp_path: Path, call: str, seconds: float) -> None:
-    (found,) = read(tmp_path,
-                    a_go=f'package a\nimport "github.com/redis/go-redis/v9"\nfunc f(rdb *redis.Client) {{ {call} }}').entries
+    text = f'package a\nimport "github.com/redis/go-redis/v9"\nfunc f(rdb *redis.Client) {{ {call} }}'
+    (found,) = read(tmp_path, a_go=text).entries
 
     assert found.ttl is not None and found.ttl.value.seconds == seconds
 

@@ -16,7 +16,8 @@ def test_the_imported_one_of_two(tmp_path: Path) -> None:
 
 def test_a_module_and_a_folder_of_go(tmp_path: Path) -> None:
     found = read(tmp_path,
-                 keys__names_go='package keys\n\nconst UserPrefix = "user:"\nfunc Cart(id string) string { return "cart:" + id }\n',
+                 keys__names_go='package keys\n\nconst UserPrefix = "user:"\n'
+                                'func Cart(id string) string { return "cart:" + id }\n',
                  store__local_go='package store\n\nconst localPrefix = "local:"\n',
                  store__store_go='package store\n\nimport (\n"x/keys"\n"github.com/redis/go-redis/v9"\n)\n'
                                  'func f(rdb *redis.Client) {\n rdb.Get(ctx, keys.UserPrefix+id)\n'

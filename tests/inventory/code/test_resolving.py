@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .reading_code import forms, patterns, read
+from .reading_code import facts, forms, patterns, read
 
 
 @pytest.mark.parametrize(("text", "pattern"), [
@@ -69,3 +69,51 @@ def test_a_default_begins_a_key_but_does_not_stand_in_its_middle(tmp_path: Path)
         """)
 
     assert patterns(found) == ["jobs:{queue}"]
+
+
+def test_any_number_of_parts(tmp_path: Path) -> None:
+    found = read(tmp_path, a_py="""
+        import redis
+        r = redis.Redis()
+        def make_key(*parts): return ":".join(["app", *parts])
+        r.get(make_key("user", user_id))
+        def drop(*keys): r.delete(*keys)
+        drop("one:1", "two:2")
+        """, b_ts="""
+        import Redis from 'ioredis';
+        export class CacheService {
+          constructor(private readonly redis: Redis) {}
+          private build(base: string, ...parts: string[]) { return [base, ...parts].join(':'); }
+          async load(id: string) { return this.redis.get(this.build('ts', 'user', id)); }
+          async remove(...keys: string[]) { await this.redis.del(...keys); }
+        }
+        class Orders {
+          constructor(private readonly cache: CacheService) {}
+          drop(id: string) { return this.cache.remove(`order:${id}`, 'orders'); }
+        }
+        """)
+
+    assert set(patterns(found)) == {"app:user:{user_id}", "one:1", "two:2", "ts:user:{id}", "order:{id}", "orders"}
+
+
+def test_an_enum_of_java_with_fields_and_no_constructor(tmp_path: Path) -> None:
+    found = read(tmp_path, a_java="""
+        @Getter @RequiredArgsConstructor
+        enum RedisPrefix {
+            TOKEN("token:", 1000 * 60L), CODE("code:", 5000L);
+            private final String prefix;
+            private final Long millis;
+        }
+        class Unit { static final long TTL = 7L; static final TimeUnit UNIT = TimeUnit.DAYS; }
+        class Store {
+            private StringRedisTemplate redisTemplate;
+            void put(String id) {
+                redisTemplate.opsForValue().set(RedisPrefix.TOKEN.getPrefix() + id, "x",
+                    RedisPrefix.TOKEN.getMillis(), TimeUnit.MILLISECONDS);
+                redisTemplate.opsForValue().set("week:" + id, "x", Unit.TTL, Unit.UNIT);
+            }
+        }
+        """)
+
+    assert [facts(entry) for entry in found.entries] == [
+        ("token:{id}", "string", "exactly", 60.0), ("week:{id}", "string", "exactly", 604800.0)]

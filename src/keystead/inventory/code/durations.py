@@ -6,6 +6,7 @@ from typing import Final
 
 from keystead.inventory.code.expressions import Arithmetic, Call, Choice, Expr, Member, Name, Number, Text, spell
 from keystead.inventory.code.resolving import Frame, Resolver
+from keystead.inventory.code.resolving_calls import field_of_getter
 from keystead.inventory.models import Certainty, Expiry, Fact, Rule, Source
 
 _UNITS: Final = {
@@ -107,6 +108,11 @@ class Durations:
 
     def _called(self, call: Call, frame: Frame, depth: int) -> Length | None:
         method, receiver, args = call.method, call.receiver, call.args
+        if method == "in unit":
+            return self._in_unit(args, frame, depth)
+        field = field_of_getter(call)
+        if field is not None and (length := self._length(field, frame, depth + 1)) is not None:
+            return length
         if method in ("timedelta", "relativedelta"):
             return self._timedelta(call, frame, depth)
         if method in ("randint", "randrange", "uniform", "Intn", "nextInt", "rand", "random_int") and args:
@@ -141,6 +147,13 @@ class Durations:
             inner = self._length(call.named.get("default", args[-1]), frame, depth + 1)
             return replace(inner, followed=True) if inner is not None else None
         return None
+
+    def _in_unit(self, args: list[Expr], frame: Frame, depth: int) -> Length | None:
+        """A number and the unit it is in, wherever that is said."""
+        number, unit = self._length(args[0], frame, depth + 1), self._length(args[1], frame, depth + 1)
+        if number is None or number.timed or unit is None:
+            return number
+        return Length(number.number * unit.number, True, True)
 
     def _timedelta(self, call: Call, frame: Frame, depth: int) -> Length | None:
         seconds, followed = 0.0, False

@@ -62,7 +62,8 @@ class GoReader(Reader):
         found: list[Param] = []
         for child in node.named_children if node is not None else ():
             kind = self.text(child.child_by_field_name("type"))
-            found += [Param(self.text(name), None, kind) for name in child.children_by_field_name("name")]
+            rest = child.type == "variadic_parameter_declaration"
+            found += [Param(self.text(name), None, kind, rest) for name in child.children_by_field_name("name")]
         return found
 
     def found_type(self, node: "Node") -> None:

@@ -87,7 +87,7 @@ class JavaReader(Reader):
             elif child.type == "identifier":
                 name = child
             if name is not None:
-                found.append(Param(self.text(name), None, kind))
+                found.append(Param(self.text(name), None, kind, child.type == "spread_parameter"))
         return found
 
     def found_define(self, node: "Node") -> None:

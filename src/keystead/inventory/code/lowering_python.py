@@ -66,10 +66,11 @@ class PythonReader(Reader):
             return Param(self.text(node.child_by_field_name("name")), self.field(node, "value"),
                          self.text(node.child_by_field_name("type")))
         if node.type == "typed_parameter" and node.named_children:
-            return Param(self.text(node.named_children[0]).lstrip("*"), None,
-                         self.text(node.child_by_field_name("type")))
+            name = self.text(node.named_children[0])
+            return Param(name.lstrip("*"), None, self.text(node.child_by_field_name("type")),
+                         name.startswith("*") and not name.startswith("**"))
         if node.type in ("list_splat_pattern", "dictionary_splat_pattern") and node.named_children:
-            return Param(self.text(node.named_children[0]))
+            return Param(self.text(node.named_children[0]), rest=node.type == "list_splat_pattern")
         return None
 
     def found_assign(self, node: "Node") -> None:

@@ -77,7 +77,7 @@ class RubyReader(Reader):
             name = child.child_by_field_name("name")
             value = child.child_by_field_name("value")
             found.append(Param(self.text(name if name is not None else child),
-                               self.lower(value) if value is not None else None))
+                               self.lower(value) if value is not None else None, rest=child.type == "splat_parameter"))
         return found
 
     def found_lambda(self, node: "Node") -> None:

@@ -115,9 +115,9 @@ class TypeScriptReader(Reader):
             if child.type == "comment":
                 continue
             value = child.child_by_field_name("value")
-            found.append(Param(self.text(pattern if pattern is not None else child).lstrip("."),
-                               self.lower(value) if value is not None else None,
-                               self.text(child.child_by_field_name("type")).lstrip(": ")))
+            name = self.text(pattern if pattern is not None else child)
+            found.append(Param(name.lstrip("."), self.lower(value) if value is not None else None,
+                               self.text(child.child_by_field_name("type")).lstrip(": "), name.startswith("...")))
         return found
 
     def found_assign(self, node: "Node") -> None:

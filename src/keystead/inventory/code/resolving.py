@@ -243,6 +243,8 @@ class Resolver:
                 found += [(given.expr, frame.at(given)) for given in module.names.get(name, [])]
         for scope, env in self.objects(base, frame, depth):
             inside = frame.given(env)
+            if (scope, name) in env:  # a field that no constructor is written for
+                return [env[scope, name]]
             for each in self.lineage(scope, name):
                 found += [(given.expr, inside.at(given)) for given in each.names.get(name, [])]
                 found += [(given.expr, inside.at(given)) for function in each.functions.get(name, [])
@@ -300,6 +302,8 @@ class Resolver:
                 for function in each.functions.get(name, []):
                     if len(function.params) >= len(call.args):
                         return bindings(function, call, frame)
+        if scope.file.language == "java":  # a record, or a constructor made by an annotation: fields in their order
+            return {(scope, name): (arg, frame) for name, arg in zip(scope.types, call.args, strict=False)}
         return {}
 
     def lineage(self, scope: Scope, name: str) -> Iterator[Scope]:
@@ -326,7 +330,9 @@ def bindings(function: Scope, call: Call, frame: Frame) -> dict[tuple[Scope, str
     """What each parameter of a function gets from a call, defaults included."""
     env: dict[tuple[Scope, str], Value] = {}
     for position, param in enumerate(function.params):
-        if position < len(call.args):
+        if param.rest:
+            env[function, param.name] = (Items(call.args[position:]), frame)
+        elif position < len(call.args):
             env[function, param.name] = (call.args[position], frame)
         elif param.name in call.named:
             env[function, param.name] = (call.named[param.name], frame)

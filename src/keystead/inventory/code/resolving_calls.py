@@ -49,9 +49,20 @@ def called(resolver: "Resolver", call: Call, frame: "Frame", depth: int) -> list
     found = _own_functions(resolver, call, frame, depth)
     if found:
         return found
+    field = field_of_getter(call)
+    if field is not None:
+        return resolver.resolve(field, frame, depth)
     if method in _ENVIRONMENT and len(call.args) == 2 and isinstance(call.args[1], Text):
         return [shape.followed() for shape in resolver.resolve(call.args[1], frame, depth)]
     return [variable(call)]
+
+
+def field_of_getter(call: Call) -> Member | None:
+    """The field that ``getPrefix()`` gives, where no such method is written: an annotation made it."""
+    method = call.method
+    if call.args or call.receiver is None or not re.match(r"get[A-Z]", method):
+        return None
+    return Member(call.receiver, method[3].lower() + method[4:])
 
 
 def _text_made(
@@ -61,7 +72,7 @@ def _text_made(
     if method == "each of" and args:
         items = elements(resolver, args[0], frame, depth)
         found = [shape for item, where in items for shape in resolver.resolve(item, where, depth)]
-        return found or [variable(call)]
+        return found or resolver.resolve(args[0], frame, depth)
     if method in _FORMATTERS:
         return _formatted(resolver, call, receiver, frame, depth)
     if method in ("join", "Join"):
@@ -222,7 +233,10 @@ def elements(resolver: "Resolver", expr: Expr, frame: "Frame", depth: int) -> "l
     found: list[Value] = []
     for value, where in resolver.values_of(expr, frame, depth):
         if isinstance(value, Items):
-            found += [(item, where) for item in value.items]
+            for item in value.items:
+                many = elements(resolver, item.args[0], where, depth + 2) \
+                    if isinstance(item, Call) and item.method == "each of" else []
+                found += many or [(item, where)]
         elif isinstance(value, Table):
             found += [(key, where) for key, _ in value.pairs]
         elif isinstance(value, Call) and (command := command_of_method(value.method)) and command.keys is Keys.PATTERN:

@@ -24,6 +24,7 @@ class Param:
     name: str
     default: Expr | None = None
     type: str = ""
+    rest: bool = False  # it takes all arguments that are left
 
 
 @dataclass(slots=True, eq=False)

@@ -238,6 +238,8 @@ def lasting_of(command: Command, args: list[Expr], named: dict[str, Expr], langu
         if expr is None:
             return None
         unit = _unit_behind(args[2:]) or (1.0 if name == "EXPIRE" else MILLISECOND)
+        if language == "java" and len(args) == 3 and _unit_behind(args[2:]) is None:
+            return Lasting(Call(Name("in unit"), [expr, args[2]]), unit)
         return Lasting(expr, unit)
     if name in ("EXPIREAT", "PEXPIREAT") and len(args) > 1:
         return Lasting(args[1], 0.0, Rule.UNTIL)
@@ -275,6 +277,10 @@ def _of_set(name: str, args: list[Expr], named: dict[str, Expr], language: str) 
         behind = _unit_behind(args[3:])
         if behind is not None:
             return Lasting(args[2], behind)
+        if len(args) == 4 and isinstance(args[3], Name | Member | Call):  # a unit with a name of its own
+            return Lasting(Call(Name("in unit"), [args[2], args[3]]), 1.0)
+        if len(args) == 3 and isinstance(args[2], Name | Member):
+            return Lasting(args[2], 1.0)
     return None
 
 
