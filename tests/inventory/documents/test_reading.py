@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from keystead.inventory.documents import NotADocument, read_document
 from keystead.inventory.documents.reading import kind_of
@@ -220,3 +222,66 @@ def test_disagreement_between_two_places_is_noted():
 def test_what_is_guessed_is_marked():
     (entry,) = read_document("| Key | Type | TTL |\n|---|---|---|\n| `a:{b}` | Set / Hash | — |\n", "x").entries
     assert entry.type.certainty is Certainty.GUESSED and entry.ttl.certainty is Certainty.GUESSED
+
+
+PIECES = st.sampled_from(
+    [
+        "a:{b}",
+        "`a:{b}`",
+        "`c`",
+        "- ",
+        "  - ",
+        "* ",
+        "| ",
+        " |",
+        "|---|---|",
+        "# ",
+        "## Pub/Sub",
+        "```",
+        "\n",
+        "\n\n",
+        "Key",
+        "TTL",
+        "Type",
+        "1 h",
+        "hash",
+        "goes to a ",
+        "set",
+        "**",
+        ":",
+        "…:x",
+        "All keys start with `p:`.",
+        "<td>",
+        "</table>",
+        "<ul><li>",
+        "==== ===",
+        "+--+--+",
+        "|===",
+        "||",
+        "{|",
+        "├── ",
+        "SET a:1 x EX 5",
+        'KEY = "a:%s"',
+        "用户",
+        "만료 5분",
+        "same as above",
+        "\t",
+        " ",
+        "expires after ",
+        ".",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(PIECES | st.text(max_size=6), max_size=60).map("".join),
+    st.sampled_from(["x.md", "x.rst", "x.adoc", "x.wiki", "x.html", "x.csv"]),
+)
+def test_text_never_fails_and_facts_have_lines(text, name):
+    try:
+        inventory = read_document(text, name)
+    except NotADocument:
+        return
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").count("\n") + 1
+    assert all(1 <= source.line <= lines for entry in inventory.entries for source in entry.sources)

@@ -16,6 +16,9 @@ _SAME: Final = re.compile(
     r"\bgilt (?:auch|ebenso) für\b|\blo mismo para\b",
     re.IGNORECASE,
 )
+_OTHER_THING: Final = re.compile(
+    r"(?:table|column|field|variable|function|class|module|service|worker|file|directory|job)s?\b", re.IGNORECASE
+)
 _ELSEWHERE: Final = re.compile(
     r"\W*(?:is |are )?(?:an? |the |our )?(?:local|disk|in-memory|in-process|browser|"
     r"memcached?)[ -]?(?:cache|storage)?\b.{0,12}\bkey\b|\bnot (?:stored |"
@@ -140,6 +143,8 @@ def _is_key(head: Head, trust: bool, scope: Scope) -> bool:
         return not scope.aside and not first.startswith("*")
     if is_relative(first):
         return bool(scope.prefix) or bool(scope.owner)
+    if _OTHER_THING.match(head.rest.plain):
+        return False
     return trust and head.coded and not head.label and not is_setting(first) and (len(first) > 2)
 
 

@@ -185,6 +185,8 @@ def expiry(text: str, unit_seconds: float | None = 1) -> tuple[Expiry, Certainty
         return Expiry(Rule.SOME, None, words), Certainty.STATED
     seconds, start, end = every[0]
     whole = re.fullmatch(r"[\s()~.]*", words[:start] + words[end:]) is not None
+    if re.search(r"\w\s*\+\s*$", words[:start]) and not re.search(r"\d\s*\w{0,3}\s*\+\s*$", words[:start]):
+        return Expiry(Rule.SOME, None, words), Certainty.STATED  # a setting, and so long more
     inside = _inside_parentheses(words, start)
     others = [each[0] for each in every[1:] if inside or not _inside_parentheses(words, each[1])]
     if says(lowered, SLIDING):

@@ -149,7 +149,10 @@ def _after(ahead: str, sentence: str, latin: bool) -> tuple[Expiry, Certainty] |
 def _of_mention(flat: str) -> Said | None:
     """Words that say that there is an end, and nothing of when: ``(TTL)``, ``with a small TTL``."""
     found = re.search(
-        r"\(TTL\b[^)]{0,60}\)|\b(?:with|has|have|by)\s+(?:an?\s+)?(?:\w+\s+)?TTL\b[^.;)]{0,40}", flat, re.IGNORECASE
+        r"\(TTL\b[^)]{0,60}\)|\b(?:with|has|have|by)\s+(?:an?\s+)?(?:\w+\s+)?TTL\b[^.;)]{0,40}|\b(?:short|small|"
+        r"long)\s+TTL\b|,\s*TTL\)",
+        flat,
+        re.IGNORECASE,
     )
     return (Expiry(Rule.SOME, None, found.group()), Certainty.IMPLIED, found.group()) if found else None
 

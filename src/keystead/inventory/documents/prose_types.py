@@ -76,6 +76,11 @@ _NOT_TYPES: Final = re.compile(
     r"|\bhash(?:es)? of (?:the|a|an|each)?\s*\w+\b(?! that)",
     re.IGNORECASE,
 )
+# A type in the spelling of the server, which no sentence has for anything else.
+_WRITTEN: Final = re.compile(r"(?<![A-Za-z_])(?:HASH|ZSET|ZSet|SortedSet|LIST|STRING|STREAM|SET(?= of\b))(?![A-Za-z_])")
+_WRITTEN_AMONG_OTHERS: Final = re.compile(
+    r"(?<![A-Za-z_])(?:Hash|hash|zset|List|list|String|string|Stream|Set)(?![A-Za-z_])"
+)
 _IMPLIED: Final = (
     (
         "integer",
@@ -171,9 +176,13 @@ def type_of_prose(text: str) -> Said | None:
     for fragment in re.split(r"[,;|·()\[\]，；（）、。]|\s[-–—]\s|\.\s", flat)[:6]:
         if said := _short_cell(fragment):
             return said
+    if written := _WRITTEN.search(flat) or (None if flat.isascii() else _WRITTEN_AMONG_OTHERS.search(flat)):
+        said = type_of_cell(written.group().strip())
+        if said:
+            return said[0], Certainty.STATED, written.group()
     if not flat.isascii():
         for name, place in sorted(_names_in(flat.lower()), key=lambda each: each[1]):
-            if flat[place] in "流图地":
+            if flat[place] in "流图地" or (flat[place] == "셋" and place and "가" <= flat[place - 1] <= "힣"):
                 continue
             if (not _LATIN.match(flat[place]) and name not in {"list", "flag", "lock", "integer", "channel"}) or (
                 name == "list" and re.match(r"리스트|リスト|列表", flat[place:])
@@ -270,9 +279,9 @@ def _short_cell(fragment: str) -> Said | None:
     ).strip(" :：")
     if not 2 < len(rest) + 2 <= 40:
         return None
-    for names in TYPE_NAMES.values():
-        if rest in names:
-            return type_of_cell(words)
+    known = {name for names in TYPE_NAMES.values() for name in names}
+    if rest in known or all(word in known for word in rest.split()):
+        return type_of_cell(words)
     return (
         type_of_cell(words)
         if re.fullmatch(r"\w+ ?[(\[<][^()]*[)\]>]", rest) and _names_in(rest.split("(")[0].split("<")[0].split("[")[0])

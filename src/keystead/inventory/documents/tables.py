@@ -74,7 +74,7 @@ def _key_column(
     for number in sorted(named, key=lambda number: -share(number, Likeness.LIKELY)):
         if share(number, Likeness.LIKELY) >= 0.3 or (
             share(number, Likeness.WORD) >= 0.5
-            and (about_keys or scope.prefix)
+            and (about_keys or (scope.prefix and any(list(cell.codes()) for cell in cells(number))))
             and not ("command" in roles and share(number, Likeness.LIKELY) == 0)
         ):
             return None if scope.aside and not about_keys else number

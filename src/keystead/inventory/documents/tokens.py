@@ -137,6 +137,8 @@ def likeness(token: str) -> Likeness:
                 if re.fullmatch(r"\0|\0(?:[:_.\-/]\0)+", bare) and not set(text) <= set("*.…:")
                 else Likeness.NOT
             )
+        if bare.startswith("\0") and not re.search(r"[^\W\d_]{2,}", literal):
+            return Likeness.WORD
         if ":" in bare or "|" in bare or re.search(r"[_\-./]\0|\0[_\-./]", bare):
             return Likeness.PLAIN if ":" in bare or "|" in bare or re.search(r"[_\-.]\0", bare) else Likeness.LIKELY
         return Likeness.WORD

@@ -34,7 +34,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
         "redis structure", "value type", "storage type", "redis data structure", "type / structure",
         "类型", "数据类型", "数据结构", "结构", "存储类型", "redis类型", "redis 类型", "值类型",
         "타입", "자료형", "자료구조", "자료 구조", "데이터 타입", "유형", "데이터타입", "데이터 구조", "type (타입)",
-        "型", "データ型", "タイプ", "種類", "データ構造", "種別",
+        "型", "形式", "データ形式", "データ型", "タイプ", "種類", "データ構造", "種別",
         "typ", "datentyp", "struktur", "datenstruktur", "tipo", "tipo de dato", "tipo de datos", "estructura",
         "tipo de dado",
         "estrutura", "structure de données", "type de données", "тип", "структура", "тип данных", "struttura", "tür",

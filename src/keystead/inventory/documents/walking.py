@@ -185,7 +185,10 @@ def _paragraph(text: Text, scope: Scope, heading: Mention | None, found: Finding
         head is not None
         and not scope.aside
         and not head.label
-        and (head.likeness is Likeness.PLAIN or (head.likeness is Likeness.LIKELY and head.coded))
+        and (
+            head.likeness is Likeness.PLAIN
+            or (head.likeness is Likeness.LIKELY and (head.coded or _stands_alone(text)))
+        )
         and not _TEMPLATE.search(text.plain[:120])
     ):
         mention = Mention(list(head.spellings), text.line, Place.TERM, scope)
@@ -211,6 +214,11 @@ def _paragraph(text: Text, scope: Scope, heading: Mention | None, found: Finding
     if heading is not None and heading.scope.section == scope.section and len(heading.texts) < 6:
         add_text(heading, text)
     found.prose.append((text, scope))
+
+
+def _stands_alone(text: Text) -> bool:
+    """Whether a paragraph is one key and nothing else."""
+    return re.fullmatch(r"[\w.-]+(?::[\w.-]+)+", text.plain) is not None
 
 
 def _last(found: Findings) -> Mention | None:
