@@ -114,6 +114,12 @@ def test_kinds_names_and_stars_are_written_as_declarations_want_them() -> None:
     assert declarations.find("user:{user_id}").personal == Personal(variable="user_id")
 
 
+def test_name_of_the_inventory_does_no_harm() -> None:
+    text = to_python(Inventory('C:\\docs\\keys "new".md"""', ()))
+
+    assert text.startswith('"""Keys and channels, as C:/docs/keys \'new\'.md\'\'\' has them."""')
+
+
 def test_lock_without_expiry_is_one_that_says_who_holds_it() -> None:
     first, second = registry(Inventory("x", (
         Entry("a:lock", type=Fact("lock")), Entry("b:lock", type=Fact("lock"), ttl=Fact(Expiry(Rule.EXACTLY, 9))))))

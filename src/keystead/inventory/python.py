@@ -68,7 +68,9 @@ def to_python(inventory: Inventory) -> str:
         taken.add(draft.name)
         _write(draft)
     uses = {"Keyspace"}.union(*(draft.uses for draft in drafts if not draft.refused))
-    lines = [f'"""Keys and channels, as {_one_line(inventory.name) or "the inventory"} has them."""', ""]
+    # A path of another system must not end the docstring, nor look like escapes in it.
+    named = _one_line(inventory.name).replace("\\", "/").replace('"', "'") or "the inventory"
+    lines = [f'"""Keys and channels, as {named} has them."""', ""]
     if "StreamKey" in uses:
         lines += ["import msgspec", ""]
     lines += ["from keystead.keys import (", *(f"    {name}," for name in sorted(uses)), ")", ""]
@@ -260,4 +262,4 @@ def _long(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()).replace('"""', "'''")
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
