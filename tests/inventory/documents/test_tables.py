@@ -57,3 +57,9 @@ def test_a_row_that_cannot_be_read_is_noted():
         "| Key | Type |\n|---|---|\n| `a:{b}` | hash |\n| all the others, see below | set |\n", "x"
     )
     assert "names no key that can be read" in inventory.notes[0].says and inventory.notes[0].source.line == 4
+
+
+def test_columns_are_known_by_what_they_hold():
+    text = "| Kunci | Tipe | Umur | Ket |\n|---|---|---|---|\n| `a:<b>` | `HASH` | 5 min | what we know of one person and when |\n"
+    entry = read(text)["a:{b}"]
+    assert entry.type.value == "hash" and entry.ttl.value.seconds == 300 and entry.purpose.value.startswith("what")

@@ -81,3 +81,8 @@ def test_words_in_capitals_are_placeholders_where_they_are_used_so():
     entries = read_document(text, "x").entries
     assert [entry.pattern for entry in entries] == ["b:queue:{queue_name}", "b:jobs:{jid}", "stats/{s:{id}}/{tag}"]
     assert entries[0].type.value == "zset"
+
+
+def test_points_below_a_key_on_its_own_line_are_about_it():
+    (entry,) = read_document("# K\n\n`conn:{id}`\n- Set of open sockets.\n- TTL-backed.\n", "x").entries
+    assert entry.type.value == "set" and entry.ttl is not None

@@ -210,6 +210,13 @@ def expiry(text: str, unit_seconds: float | None = 1) -> tuple[Expiry, Certainty
     return Expiry(rule, seconds, "" if whole else words), Certainty.STATED
 
 
+def is_length(text: str) -> bool:
+    """Whether the text is a length of time, or the word for none, and nothing more."""
+    every = durations(text)
+    rest = text[: every[0][1]] + text[every[0][2] :] if every else text
+    return not rest.strip(" ()~.") if every else text.strip().lower() in NEVER
+
+
 def says(text: str, phrases: tuple[str, ...]) -> bool:
     """Whether one of the phrases stands in the text (in lower case): Latin ones as whole words, others anywhere."""
     for phrase in phrases:

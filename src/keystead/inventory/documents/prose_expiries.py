@@ -150,7 +150,7 @@ def _of_mention(flat: str) -> Said | None:
     """Words that say that there is an end, and nothing of when: ``(TTL)``, ``with a small TTL``."""
     found = re.search(
         r"\(TTL\b[^)]{0,60}\)|\b(?:with|has|have|by)\s+(?:an?\s+)?(?:\w+\s+)?TTL\b[^.;)]{0,40}|\b(?:short|small|"
-        r"long)\s+TTL\b|,\s*TTL\)",
+        r"long)\s+TTL\b|,\s*TTL\)|\bTTL-backed\b",
         flat,
         re.IGNORECASE,
     )

@@ -143,6 +143,11 @@ def type_of_cell(text: str) -> Said | None:
     return finer or "string", Certainty.STATED, words
 
 
+def is_type_name(text: str) -> bool:
+    """Whether the text is the name of a type and hardly anything more."""
+    return len(text) < 40 and _short_cell(text) is not None
+
+
 def type_of_prose(text: str) -> Said | None:
     """The type that sentences about a key state or imply, or ``None``."""
     flat = " ".join(text.split())[:1500]

@@ -5,9 +5,10 @@ from typing import Final
 
 from .blocks import Table, Text
 from .columns import role_of, unit_of
+from .durations import is_length
 from .heads import is_example, is_relative
 from .mentions import MOST_MENTIONS, Findings, Mention, Place, Scope
-from .prose_types import type_of_cell
+from .prose_types import is_type_name, type_of_cell
 from .tokens import Likeness, is_setting, likeness
 from .vocabulary import DITTO
 
@@ -28,6 +29,7 @@ def read_table(table: Table, scope: Scope, found: Findings) -> list[Mention]:
     if column is None:
         _add_fields(roles, rows, scope, found)
         return []
+    roles = _told_by_content(roles, rows, column)
     mentions: list[Mention] = []
     before: dict[int, Text] = {}
     for row in rows:
@@ -94,6 +96,23 @@ def _key_column(
                 continue
             return number if about_keys or share(number, Likeness.PLAIN) >= 0.5 else None
     return None
+
+
+def _told_by_content(roles: list[str | None], rows: list[tuple[Text, ...]], key: int) -> list[str | None]:
+    """The roles, with columns whose names say nothing to us known by what they hold: types, expiries, sentences."""
+    width = max(len(roles), max((len(row) for row in rows), default=0))
+    told = [*roles, *([None] * (width - len(roles)))]
+    for number in range(width):
+        cells = [row[number].plain for row in rows if number < len(row) and row[number].plain]
+        if number == key or told[number] is not None or not cells:
+            continue
+        if "type" not in told and sum(is_type_name(cell) for cell in cells) >= 0.7 * len(cells):
+            told[number] = "type"
+        elif "ttl" not in told and sum(is_length(cell) for cell in cells) >= 0.6 * len(cells):
+            told[number] = "ttl"
+        elif "purpose" not in told and len(told) <= 5 and sum(map(len, cells)) / len(cells) > 25:
+            told[number] = "purpose"
+    return told
 
 
 def _best(cell: Text) -> Likeness:

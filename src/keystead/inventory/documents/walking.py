@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from .blocks import Block, Code, Heading, Listing, Paragraph, Table, Terms, Text
-from .bullets import add_code, add_label, add_text, read_listing, read_terms
+from .bullets import add_code, add_label, add_text, describe_blocks, read_listing, read_terms
 from .columns import label_of, role_of
 from .durations import says
 from .fences import read_code
@@ -144,6 +144,16 @@ def _read(block: Block, scope: Scope, heading: Mention | None, found: Findings, 
     elif isinstance(block, Listing):
         if heading is not None and _is_about(block):
             _labels(block, heading)
+            return
+        last = _last(found)
+        if (
+            last is not None
+            and last.place is Place.TERM
+            and not last.texts
+            and last.scope.section == scope.section
+            and not any(head_of(item.text) for item in block.items)
+        ):
+            describe_blocks(last, (block,), found)  # the points below a key that stands on a line of its own
             return
         before = len(found.mentions)
         read_listing(block, scope, found, trust)
