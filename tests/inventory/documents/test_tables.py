@@ -60,6 +60,7 @@ def test_a_row_that_cannot_be_read_is_noted():
 
 
 def test_columns_are_known_by_what_they_hold():
-    text = "| Kunci | Tipe | Umur | Ket |\n|---|---|---|---|\n| `a:<b>` | `HASH` | 5 min | what we know of one person and when |\n"
+    text = "| Kunci | Tipe | Umur | Ket |\n|---|---|---|---|\n"
+    text += "| `a:<b>` | `HASH` | 5 min | what we know of one person and when |\n"
     entry = read(text)["a:{b}"]
     assert entry.type.value == "hash" and entry.ttl.value.seconds == 300 and entry.purpose.value.startswith("what")
