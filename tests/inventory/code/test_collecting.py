@@ -55,3 +55,11 @@ def test_braces_of_a_hash_tag_are_a_doubt(tmp_path: Path) -> None:
 
     assert "hash tag" in found[0].uncertain
     assert found[1].pattern == "{user:{uid}}:a"
+
+
+def test_no_expiry_is_sure_only_if_every_expire_was_followed(tmp_path: Path) -> None:
+    (entry,) = read(tmp_path, a_py=HEAD + 'r.zadd("a:1", {})\n').entries
+    assert entry.ttl is not None and entry.ttl.value.rule is Rule.NONE and entry.ttl.sure
+
+    (entry,) = read(tmp_path, a_py=HEAD + 'r.zadd("a:1", {})\ndef f(key): r.expire(key, 5)\n').entries
+    assert entry.ttl is not None and entry.ttl.value.rule is Rule.NONE and not entry.ttl.sure

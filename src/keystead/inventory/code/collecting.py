@@ -17,6 +17,7 @@ _MOST_SOURCES: Final = 50
 _GENERIC: Final = frozenset(("id", "key", "value", "name", "k", "x", "i", "item", "arg", "args", "data", "any", "rest",
                              "s", "v", "n"))
 _STRINGS: Final = ("lock", "json", "integer", "float", "bitmap", "hyperloglog", "string")  # the most telling first
+_BLIND: Final = re.compile(r"key of P?EXPIRE|the script's caller")  # an expiry may have been set that was not seen
 _LOCK: Final = re.compile(r"(?:^|[^a-z])(?:lock|mutex)(?:$|[^a-z])", re.I)
 _TAG: Final = re.compile(r"\{[a-z_]\w*\}")
 
@@ -29,7 +30,8 @@ def collect(name: str, uses: Sequence[Use], notes: Iterable[Note],
         if "glob" not in use.kind and "*" not in use.shape.text:
             groups.setdefault((use.kind, _skeleton(use.shape)), []).append(use)
     said: dict[Note, None] = dict.fromkeys(notes)
-    entries = [_entry(kind, group, said) for (kind, _), group in groups.items()]
+    followed = not any(_BLIND.search(note.says) for note in said)
+    entries = [_entry(kind, group, said, followed) for (kind, _), group in groups.items()]
     entries = _with_globs(entries, [use for use in uses if "glob" in use.kind or "*" in use.shape.text])
     entries += _looks_alike(entries, groups, loose)
     entries.sort(key=lambda entry: (bool(entry.uncertain == LOOKS), entry.sources[:1], entry.pattern))
@@ -40,7 +42,7 @@ def _skeleton(shape: Shape) -> str:
     return "".join(part if isinstance(part, str) else "\0" for part in shape.parts)
 
 
-def _entry(kind: str, uses: list[Use], notes: dict[Note, None]) -> Entry:
+def _entry(kind: str, uses: list[Use], notes: dict[Note, None], followed: bool) -> Entry:
     pattern, kinds = _named_best(uses)
     doubt = "" if any(not use.doubt for use in uses) else uses[0].doubt
     if any(isinstance(part, str) and _TAG.search(part) for part in uses[0].shape.parts):
@@ -53,7 +55,7 @@ def _entry(kind: str, uses: list[Use], notes: dict[Note, None]) -> Entry:
                  readers=_people(uses, (Access.READ,)))
     if kind != "key":
         return made
-    return replace(made, type=_type(pattern, uses, notes), ttl=_ttl(pattern, uses, notes))
+    return replace(made, type=_type(pattern, uses, notes), ttl=_ttl(pattern, uses, notes, followed))
 
 
 def _named_best(uses: list[Use]) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -128,11 +130,11 @@ def _type(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[str] |
 # -- expiries ------------------------------------------------------------
 
 
-def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[Expiry] | None:
+def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None], followed: bool) -> Fact[Expiry] | None:
     told = [use for use in uses if use.ttl is not None and use.ttl.value.rule is not Rule.NONE]
     writes = [use for use in uses if use.access is Access.WRITE]
     if not told:
-        return _without(uses, writes)
+        return _without(uses, writes, followed)
     best = _together(pattern, told, notes)
     ending = {(use.source.file, use.function) for use in told}
     forgets = [use for use in writes if use.drops_ttl and (use.source.file, use.function) not in ending]
@@ -144,15 +146,15 @@ def _ttl(pattern: str, uses: list[Use], notes: dict[Note, None]) -> Fact[Expiry]
     return best
 
 
-def _without(uses: list[Use], writes: list[Use]) -> Fact[Expiry] | None:
-    """No expiry anywhere: said by a SET that gives none, likely if other commands write it and nothing ends it."""
+def _without(uses: list[Use], writes: list[Use], followed: bool) -> Fact[Expiry] | None:
+    """No expiry anywhere: implied by a SET that gives none, and if every EXPIRE of the tree is for another key."""
     plain = next((use for use in writes if use.drops_ttl), None)
     said = next((use for use in writes if use.ttl is not None), None)
     teller = said or plain or (writes[0] if writes else None)
     if teller is None or teller.command.startswith(("cache.", "@", "get")) or teller.command in ("LOCK", "RENAME",
                                                                                                  "COPY"):
         return None
-    sure = (said is not None or plain is not None) and not all(use.doubt for use in uses)
+    sure = (said is not None or plain is not None or followed) and not all(use.doubt for use in uses)
     return Fact(Expiry(Rule.NONE), Certainty.IMPLIED if sure else Certainty.GUESSED, teller.source, teller.command)
 
 

@@ -195,7 +195,7 @@ _HOSTS: Final = re.compile(
 def looks_like_a_key(shape: Shape) -> bool:
     """Whether text that no command was seen to use is likely a key: words and variables with colons between them."""
     pattern = shape.pattern
-    if len(pattern) > 120 or ":" not in shape.text or not shape.has_words:
+    if len(pattern) > 120 or ":" not in shape.text or not shape.has_words or shape.begins_open is not None:
         return False
     if _NEVER.search(pattern) or _HOSTS.search(pattern):
         return False
@@ -205,7 +205,7 @@ def looks_like_a_key(shape: Shape) -> bool:
 def could_be_a_key(shape: Shape) -> bool:
     """Whether a client's command may well have been given this: no path of a web service, no sentence, no SQL."""
     text = shape.text
-    if not shape.parts or "://" in text or "\n" in text or len(text) > 300:
+    if not any(letter.isalpha() for letter in text) or "://" in text or "\n" in text or len(text) > 300:
         return False
     first = shape.parts[0]
     if isinstance(first, str) and first.startswith(("/", "./", "http", "?", "<", "select ", "SELECT ")):
