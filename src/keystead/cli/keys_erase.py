@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.inventories import InventoryOption, load_inventory
+from keystead.cli.keys_looking import progress
 from keystead.cli.output import Format, FormatOption, fact_grid, note, table, write, write_json
 from keystead.cli.registries import RegistryOption
 from keystead.cli.session import UrlOption, run_settings, wait_for
@@ -82,8 +83,9 @@ async def _erase(settings: "Settings", inventory: "Inventory", ids: tuple[str, .
 
     valkey = await open_any(settings)
     try:
-        return await erase(valkey, inventory, Person(ids), really=really, everywhere=everywhere,
-                           server=valkey.address.display if valkey.address else "", keys_per_second=keys_per_second)
+        with progress("Searching") as told:
+            return await erase(valkey, inventory, Person(ids), really=really, everywhere=everywhere, progress=told,
+                               server=valkey.address.display if valkey.address else "", keys_per_second=keys_per_second)
     finally:
         await valkey.aclose()
 

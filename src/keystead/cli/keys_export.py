@@ -6,6 +6,7 @@ import typer
 
 from keystead.cli.inventories import InventoryOption, load_inventory
 from keystead.cli.keys_erase import EverywhereOption, PersonOption, RateOption, open_any
+from keystead.cli.keys_looking import progress
 from keystead.cli.output import note, write_json
 from keystead.cli.registries import RegistryOption
 from keystead.cli.session import UrlOption, run_settings, wait_for
@@ -48,7 +49,8 @@ async def _export(settings: "Settings", inventory: "Inventory", ids: tuple[str, 
 
     valkey = await open_any(settings)
     try:
-        return await export(valkey, inventory, Person(ids), everywhere=everywhere, keys_per_second=keys_per_second,
-                            server=valkey.address.display if valkey.address else "")
+        with progress("Searching") as told:
+            return await export(valkey, inventory, Person(ids), everywhere=everywhere, keys_per_second=keys_per_second,
+                                server=valkey.address.display if valkey.address else "", progress=told)
     finally:
         await valkey.aclose()

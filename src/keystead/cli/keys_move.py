@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keystead.cli.keys_erase import open_any
+from keystead.cli.keys_looking import progress
 from keystead.cli.output import Format, FormatOption, fact_grid, note, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import run_settings, wait_for
@@ -101,7 +102,8 @@ async def _move(settings: "Settings", source: str, target: str | None, rename: C
     try:
         second = first if target is None else await open_any(settings, target)
         try:
-            return await Move(first, second, rename, **options).run()
+            with progress("Moving" if options["really"] else "Looking") as told:
+                return await Move(first, second, rename, progress=told, **options).run()
         finally:
             if second is not first:
                 await second.aclose()
