@@ -35,7 +35,7 @@ def test_same_patterns_are_no_difference_whatever_their_numbers(server: LocalSer
     fill(other, 30)
     done = keystead("keys", "diff", server.tcp_url, other.url)
     assert done.code == 0, done.err
-    assert "the same 1 patterns" in done.out
+    assert "no difference, 1 pattern on both sides" in done.out
     shown = keystead("keys", "diff", server.tcp_url, other.url, "--all")
     assert "user:{user_id}" in shown.out and "20" in shown.out and "30" in shown.out
 

@@ -1,6 +1,6 @@
 """What commands that look at a whole server share."""
 
-from keystead.cli.keys_looking import looking, pace, plain, progress, tell
+from keystead.cli.keys_looking import counted, looking, pace, plain, progress, tell
 from keystead.settings import Settings, ValkeySettings
 from keystead.testing.server import LocalServer
 
@@ -26,3 +26,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(capsys) -> None:
     assert plain("[red]x\x1b[2J") == "\\[red]x\\x1b[2J"
     tell("a\nb\x1b")
     assert capsys.readouterr().err == "keystead: a b\\x1b\n"
+
+
+def test_one_is_not_many() -> None:
+    assert [counted(number, "key") for number in (0, 1, 1200)] == ["0 keys", "1 key", "1,200 keys"]

@@ -20,7 +20,7 @@ def filled(server: LocalServer) -> LocalServer:
 def test_one_look_shows_what_is_large(filled: LocalServer) -> None:
     done = keystead("keys", "top", filled.tcp_url, "--wait", "0", "--by", "memory")
     assert done.code == 0, done.err
-    assert "user:{user_id}" in done.out and "1 patterns, 20 keys" in done.out
+    assert "user:{user_id}" in done.out and "1 pattern, 20 keys" in done.out
 
 
 def test_growth_since_a_snapshot(filled: LocalServer, tmp_path: Path) -> None:

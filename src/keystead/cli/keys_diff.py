@@ -12,6 +12,7 @@ from keystead.cli.keys_looking import (
     MatchOption,
     PrimaryOption,
     RateOption,
+    counted,
     looking,
     pace,
     plain,
@@ -110,4 +111,5 @@ def _shown(first: str, second: str, found: "list[Difference]", everything: bool)
         yield rows
     yield f"A {plain(first)}, B {plain(second)}"
     same = len(found) - len(unlike)
-    yield f"{len(unlike):,} patterns differ, {same:,} are the same" if unlike else f"the same {same:,} patterns"
+    alike = f"{counted(same, 'pattern')} on both sides"
+    yield f"{counted(len(unlike), 'difference')}, {alike}" if unlike else f"no difference, {alike}"

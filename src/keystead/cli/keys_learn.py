@@ -13,6 +13,7 @@ from keystead.cli.keys_looking import (
     RateOption,
     SampleOption,
     UrlArgument,
+    counted,
     looking,
     pace,
     plain,
@@ -63,7 +64,7 @@ def learn(
             out.write_text(write_inventory(inventory, ending), encoding="utf-8")
         except OSError as error:
             raise Invalid(f"{out} cannot be written: {error.strerror}") from error
-        note(f"{len(inventory.entries):,} patterns written to {out}")
+        note(f"{counted(len(inventory.entries), 'pattern')} written to {out}")
     elif format is Format.JSON:
         emit(write_inventory(inventory, "json"))
     else:
@@ -101,7 +102,7 @@ def _shown(inventory: "Inventory") -> "Iterator[RenderableType]":
                          human_bytes(seen.memory_bytes), _expires(entry), plain(seen.shape))
     yield rows
     keys = sum(each.observed.keys for each in inventory.entries if each.observed)
-    yield f"{len(inventory.entries):,} patterns, {keys:,} keys"
+    yield f"{counted(len(inventory.entries), 'pattern')}, {counted(keys, 'key')}"
 
 
 def _expires(entry: "Entry") -> str:

@@ -78,3 +78,8 @@ def tell(says: str) -> None:
     from keystead.cli.output import printable
 
     note(printable(says).replace("\n", " "))
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 pattern``, ``2 patterns``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -14,6 +14,7 @@ from keystead.cli.keys_looking import (
     PrimaryOption,
     RateOption,
     UrlArgument,
+    counted,
     looking,
     pace,
     plain,
@@ -73,7 +74,7 @@ def top(
     before, now = wait_for(_two_looks(settings, described, before, wait, match, keys_per_second, primary))
     if save is not None:
         write_snapshot(now, save)
-        note(f"snapshot of {len(now.inventory.entries):,} patterns kept in {save}")
+        note(f"snapshot of {counted(len(now.inventory.entries), 'pattern')} kept in {save}")
     grown = growth(before, now)
     if by is not By.GROWTH:
         grown.sort(key=lambda each: -(each.memory_now if by is By.MEMORY else each.keys_now))
@@ -131,4 +132,4 @@ def _shown(grown: "list[Growth]", seconds: float, limit: int) -> "Iterator[Rende
     keys, memory = sum(each.keys_now for each in there), sum(each.memory_now for each in there)
     more = f"; {len(there) - limit:,} smaller ones are not shown" if len(there) > limit else ""
     apart = f", two looks {human_seconds(seconds)} apart" if seconds > 0 else ""
-    yield f"{len(there):,} patterns, {keys:,} keys, {human_bytes(memory)}{apart}{more}"
+    yield f"{counted(len(there), 'pattern')}, {counted(keys, 'key')}, {human_bytes(memory)}{apart}{more}"
