@@ -178,6 +178,14 @@ def test_file_with_a_mark_of_its_encoding_and_windows_line_ends_is_read(tmp_path
     assert read_inventory(tmp_path / "k.toml") == SAMPLE
 
 
+def test_name_of_a_file_is_taken_for_the_file(tmp_path: Path) -> None:
+    (tmp_path / "k.toml").write_text(TOML)
+
+    assert read_inventory(str(tmp_path / "k.toml")) == SAMPLE
+    with pytest.raises(Invalid, match=r"nowhere\.yml cannot be read"):
+        read_inventory("nowhere.yml")
+
+
 def test_thousands_of_entries_are_read_soon() -> None:
     inventory = Inventory("many", SAMPLE.entries * 1500)
     started = time.monotonic()

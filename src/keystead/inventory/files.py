@@ -38,8 +38,11 @@ _TOML_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)$")
 def read_inventory(source: Path | str, *, name: str = "", format: str | None = None) -> Inventory:
     """The inventory in a file, or in the text of one. Refuses with ``Invalid``, which names file and line.
 
-    The format is told by the name's ending, or by what the text looks like.
+    The format is told by the name's ending, or by what the text looks like. A text that is nothing but a file's name,
+    such as ``"keystead.toml"``, is taken for it.
     """
+    if isinstance(source, str) and "\n" not in source and format_of(source) is not None:
+        source = Path(source)
     if isinstance(source, Path):
         name = name or source.name
         text = _text_of(source)
