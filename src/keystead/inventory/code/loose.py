@@ -29,7 +29,9 @@ def loose_keys(project: Project, resolver: Resolver) -> Iterator[tuple[Shape, st
     for file in project.files.values():
         for name, expr, frame, line in _candidates(file):
             named = bool(_NAMES.search(name)) and not _NOT_NAMES.search(name)
-            if not named and not (file.speaks_redis and _built(expr) and not _NOT_NAMES.search(name)):
+            if not named and not (file.speaks_redis and not isinstance(expr, Text) and not _NOT_NAMES.search(name)):
+                continue
+            if not _has_colon(expr):
                 continue
             for shape in _templates(resolver.forms(expr, frame)):
                 if looks_like_a_key(shape) and (named or any(isinstance(part, Var) for part in shape.parts)):
@@ -81,5 +83,19 @@ def _texts(name: str, expr: Expr, frame: Frame, line: int) -> Iterator[tuple[str
                     yield inner, each, frame, line
 
 
-def _built(expr: Expr) -> bool:
-    return not isinstance(expr, Text)
+def _has_colon(expr: Expr) -> bool:
+    """Whether a colon stands in the expression itself: following all the others would take long and find little."""
+    match expr:
+        case Text(value):
+            return ":" in value
+        case Joined(parts):
+            return any(_has_colon(part) for part in parts)
+        case Arithmetic("+", left, right):
+            return _has_colon(left) or _has_colon(right)
+        case Arithmetic("%", left, _):
+            return _has_colon(left) or not isinstance(left, Text)
+        case Call():
+            receiver = expr.receiver
+            return any(_has_colon(arg) for arg in expr.args if isinstance(arg, Text | Joined)) \
+                or (receiver is not None and _has_colon(receiver))
+    return False

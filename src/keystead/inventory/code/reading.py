@@ -31,6 +31,7 @@ _READERS: "Final[dict[str, type[Reader]]]" = {
 _DEFINED: Final = re.compile(
     rb"\b(?:def|class|func|function|const|enum|interface|module|type|let|var|String) +(\w{4,})"
     rb"|\b(\w{4,})(?: *:[^=\n]{1,40})? *=(?!=)")
+_MANY: Final = 2000  # files that wait; then one round must do
 _ROUNDS: Final = 2  # of reading more files for names that the first ones use
 _COMMON: Final = frozenset(word.encode() for word in (
     "get", "set", "delete", "exists", "keys", "find", "fetch", "read", "write", "update", "create", "remove", "load",
@@ -70,7 +71,7 @@ def read_code(
             waiting.append((path, called))
     finder = UseFinder(project)
     finder.find()
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if len(waiting) < _MANY else 1):
         if not _read_more(project, waiting, notes):
             break
         finder = UseFinder(project)
