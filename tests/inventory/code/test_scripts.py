@@ -21,3 +21,17 @@ def test_a_script_of_its_own_says_what_it_can(tmp_path: Path) -> None:
 
     assert patterns(found) == ["count:{argv_1}"]
     assert "KEYS[1] (list)" in found.notes[0].says
+
+
+def test_a_script_in_a_heredoc_of_ruby(tmp_path: Path) -> None:
+    found = read(tmp_path, a_rb="""
+        TAKE = <<~LUA
+          redis.call("HINCRBY", KEYS[1], "n", 1)
+          return redis.call("SADD", "seen:" .. ARGV[1], KEYS[1])
+        LUA
+        def take(id)
+          REDIS.eval(TAKE, keys: ["stock:#{id}"], argv: [id])
+        end
+        """)
+
+    assert [facts(entry)[:2] for entry in found.entries] == [("seen:{id}", "set"), ("stock:{id}", "hash")]

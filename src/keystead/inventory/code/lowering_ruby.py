@@ -17,6 +17,7 @@ from keystead.inventory.code.expressions import (
     Table,
     Text,
 )
+from keystead.inventory.code.grammars import captures
 from keystead.inventory.code.lowering import Reader, merged, unescaped
 from keystead.inventory.code.scopes import Param, Scope
 
@@ -45,6 +46,16 @@ class RubyReader(Reader):
         (call) @call
         (element_reference) @call
     """
+
+    def read(self, root: "Node") -> None:
+        found = captures("ruby", "(heredoc_beginning) @name (heredoc_body) @body", root)
+        self._heredocs = {name.id: body for name, body in zip(
+            sorted(found.get("name", []), key=lambda node: node.start_byte),
+            sorted(found.get("body", []), key=lambda node: node.start_byte), strict=False)}
+        super().read(root)
+
+    def _heredoc_beginning(self, node: "Node") -> Expr:
+        return self.lower(self._heredocs.get(node.id))
 
     def found_class(self, node: "Node") -> None:
         above = node.child_by_field_name("superclass")

@@ -28,6 +28,7 @@ _READERS: "Final[dict[str, type[Reader]]]" = {
     "python": PythonReader, "go": GoReader, "java": JavaReader, "ruby": RubyReader, "typescript": TypeScriptReader,
     "tsx": TypeScriptReader,
 }
+_WORD: Final = re.compile(rb"[A-Za-z_]\w+")
 _DEFINED: Final = re.compile(
     rb"\b(?:def|class|func|function|const|enum|interface|module|type|let|var|String) +(\w{4,})"
     rb"|\b(\w{4,})(?: *:[^=\n]{1,40})? *=(?!=)")
@@ -106,7 +107,7 @@ def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[No
     Whether there were any.
     """
     defined = {name.encode() for name in project.wanted if len(name) > 3} - _COMMON
-    called = [(name.encode() + b"(", hint.encode()) for name, hint in project.callers_wanted
+    called = [(name.encode(), hint.encode()) for name, hint in project.callers_wanted
               if name.encode() not in _COMMON]
     project.wanted, project.callers_wanted = set(), set()
     if not defined and not called:
@@ -116,7 +117,8 @@ def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[No
         data = read_bytes(*place)
         if isinstance(data, Note):
             continue
-        if any(name in data and hint in data for name, hint in called) or (any(name in data for name in defined)
+        words = set(_WORD.findall(data))
+        if any(name in words and hint in words for name, hint in called) or (not defined.isdisjoint(words)
                 and not defined.isdisjoint(name for names in _DEFINED.findall(data) for name in names)):
             _add(project, *place, data, notes)
         else:
