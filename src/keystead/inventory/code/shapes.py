@@ -181,8 +181,9 @@ _NEVER: Final = re.compile(
     | ^(?:https?|ftp|mailto|data|urn|arn|file|node|npm|tel|javascript|about|blob|chrome|git|ssh|redis|rediss|jdbc|unix
         |xml|xmlns|xlink|xs|xsd|xsi|svg|sha\d*|md5|localhost|utf-?8|text|image|application|audio|video|aria
         |hover|focus|active|sm|md|lg|xl|2xl|dark|group-hover|before|after|first|last|odd|even|disabled|classpath
-        |spring|python|java|docker|bearer|basic|v-on|v-bind|on|update|std|system|c|d):
+        |spring|python|java|docker|bearer|basic|aws|kms|iam|s3|ref|base64|v-on|v-bind|on|update|std|system|c|d):
     | ^\w+(?:\.\w+)+:[A-Z]\w*$       # where something is imported from
+    | ^(?:[A-Za-z]\w*::)+[A-Za-z{]      # a name in a namespace: AWS::Type, Module::Class
     | ^[\w.-]+:\d+$                 # host and port, file and line
     | ^\{?\w*\}?:\{port\}
     | \b\d{1,2}:\d{2}\b | [HhYymMdDs]{2}:[mMsS]{2} | %[HMSYmdI]:
