@@ -25,6 +25,7 @@ TESTED_IN = {
     "messaging/webhooks.py": "messaging/sms/test_stats.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",
+    "survey/report_style.py": "survey/test_report_html.py",
     "messaging/email/overview.py": "messaging/sending/test_overview.py",
     "messaging/push/overview.py": "messaging/sending/test_overview.py",
     "messaging/sms/overview.py": "messaging/sending/test_overview.py",

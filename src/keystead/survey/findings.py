@@ -35,7 +35,7 @@ class Drift(Enum):
     UNUSED = "unused", Severity.WARNING, "the inventory describes keys that are nowhere to be found"
     NOT_IN_CODE = "not-in-code", Severity.NOTE, "keys that no line of the code was seen to use"
     PERSONAL = "personal-data", Severity.WARNING, "personal data that the inventory does not mark"
-    AMBIGUOUS = "ambiguous", Severity.WARNING, "two patterns of the inventory could own the same key"
+    AMBIGUOUS = "ambiguous", Severity.NOTE, "two patterns of the inventory could own the same key"
     LARGE = "large", Severity.NOTE, "single keys that are very large"
 
     def __init__(self, label: str, severity: Severity, means: str) -> None:

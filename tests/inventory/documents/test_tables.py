@@ -64,3 +64,8 @@ def test_columns_are_known_by_what_they_hold():
     text += "| `a:<b>` | `HASH` | 5 min | what we know of one person and when |\n"
     entry = read(text)["a:{b}"]
     assert entry.type.value == "hash" and entry.ttl.value.seconds == 300 and entry.purpose.value.startswith("what")
+
+
+def test_cell_that_is_one_name_in_code_is_a_key_however_common_the_word():
+    text = "| Key | Type |\n|---|---|\n| `session:{id}` | hash |\n| `config` | string |\n| `cache` | string |\n"
+    assert [entry.pattern for entry in read_document(text, "keys.md").entries] == ["session:{id}", "config", "cache"]

@@ -165,8 +165,8 @@ def keys_of_cell(cell: Text) -> tuple[list[str], list[str]]:
         for token in re.split(r",\s+|\s+/\s+|\s+\|\s+|\s*\n\s*", code[1].strip()):
             if is_example(cell.raw, code.start()):
                 examples.append(token)
-            elif likeness(token) >= Likeness.WORD or is_relative(token):
-                spellings.append(token)
+            elif likeness(token) >= Likeness.WORD or is_relative(token) or token == cell.plain.strip(" `"):
+                spellings.append(token)  # a cell of keys that is one name in code means just that
     if spellings:
         if any(likeness(token) >= Likeness.LIKELY for token in spellings):
             spellings = [
