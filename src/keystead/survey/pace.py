@@ -6,7 +6,10 @@ by a rest; a server that answers late is left alone for a while, and for good if
 """
 
 KEYS_PER_SECOND = 100_000
-LARGEST_PAGE_KEYS = 500
+# A page of this many keys holds the server about a millisecond. The longer the way to it, the larger a page may be.
+PAGE_KEYS = 128
+LARGEST_PAGE_KEYS = 512
+NEAR_SECONDS = 0.001
 SMALLEST_PAGE_KEYS = 16
 SLOW_PAGE_SECONDS = 0.02
 QUICK_PAGE_SECONDS = 0.006
@@ -33,15 +36,15 @@ class Pace:
         *,
         late_seconds: float = LATE_SECONDS,
         give_up_seconds: float = GIVE_UP_SECONDS,
-        largest_page_keys: int = LARGEST_PAGE_KEYS,
+        page_keys: int = PAGE_KEYS,
     ) -> None:
-        self.page_keys = largest_page_keys
+        self.page_keys = page_keys
         self.gave_up = False
         self.slow_pages = 0
         self.late_pings = 0
         self.trip_seconds = 0.0
         self._rate = keys_per_second
-        self._largest = largest_page_keys
+        self._page_keys = page_keys
         self._late = late_seconds
         self._give_up = give_up_seconds
         self._late_since: float | None = None
@@ -77,7 +80,8 @@ class Pace:
             self.page_keys = max(SMALLEST_PAGE_KEYS, self.page_keys // 2)
             self._rest_until = max(self._rest_until, now + min(LONGEST_REST_SECONDS, held * REST_FACTOR))
         elif held < QUICK_PAGE_SECONDS:
-            self.page_keys = min(self._largest, self.page_keys * 2)
+            far = min(LARGEST_PAGE_KEYS // PAGE_KEYS, max(1, int(self.trip_seconds / NEAR_SECONDS)))
+            self.page_keys = min(far * self._page_keys, self.page_keys * 2)
 
     def rest_seconds(self, now: float) -> float:
         """How long to wait before asking anything more."""
