@@ -33,10 +33,12 @@ def run_settings(context: typer.Context, **flags: object) -> "Settings":
 async def connected(settings: "Settings") -> AsyncIterator["Valkey"]:
     """A connection for the time of one command."""
     from keystead.engine import connect
+    from keystead.keys import sealing
 
     valkey = await connect(settings.valkey.url, settings=settings.valkey, lanes=settings.messaging.lanes)
     try:
-        yield valkey
+        with sealing(settings.messaging.payload_keys):
+            yield valkey
     finally:
         await valkey.aclose()
 

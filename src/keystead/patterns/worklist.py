@@ -184,6 +184,10 @@ class WorkList(Generic[T]):
         """Dead letters by place, oldest first."""
         return self.dead.range(on, first, last)
 
+    def bury(self, on: Executor, value: T, *, error: str, now: float) -> None:
+        """Add a dead letter, among the writes that settle an item which cannot be worked off."""
+        self.dead.push_right(on, DeadLetter(self.queue_key.codec.encode(value), error[:1000], now))
+
     def replay(self, on: ScriptRunner, most: int) -> Awaitable[int]:
         """Return up to ``most`` of the oldest dead letters to the end of the queue; says how many."""
         return REPLAY(on, keys=[self.dead, self.queue], args=(most,))

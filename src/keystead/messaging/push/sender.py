@@ -7,7 +7,7 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.jobs import ROOMS_QUEUE, JobRef
+from keystead.jobs import ROOMS_QUEUE, JobRef, closed
 from keystead.messaging.push.gateway import NOT_CONNECTED, Gateway
 from keystead.messaging.push.keys import COLD
 from keystead.messaging.push.models import (
@@ -103,4 +103,4 @@ class PushCarrier:
 
 def forget_job(token: str, because: str) -> JobRef:
     """The job that forgets a device which the provider says is gone."""
-    return JobRef(FORGET_JOB, {"token": token, "because": because}, ROOMS_QUEUE)
+    return JobRef(FORGET_JOB, {"token": closed(token), "because": because}, ROOMS_QUEUE)
