@@ -38,6 +38,12 @@ class ValkeySettings:
         64 * 1024 * 1024, "bytes of unanswered commands per connection before callers have to wait"
     )
     wires: int = _setting(1, "shared connections per server")
+    replicas: int = _setting(
+        0, "a write is answered when so many replicas have it, so that no failover can take it back; 0 waits for none"
+    )
+    replicas_timeout_seconds: float = _setting(
+        2.0, "how long a write waits for its replicas before it fails with ReplyLost; less than command_timeout_seconds"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from keystead.engine.address import Address, parse
 from keystead.engine.client import Valkey
 from keystead.engine.connect import connect
 from keystead.engine.embedded import EmbeddedServer, attach
-from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, ServerAway, ServerTooOld
+from keystead.engine.failures import AnswerLost, CutOff, LoginRefused, NotReplicated, ServerAway, ServerTooOld
 from keystead.engine.hub import Hub
 from keystead.engine.listener import Listener, Message
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.replicated import until_replicated
 from keystead.engine.scan import scan
 from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock
@@ -21,6 +22,7 @@ __all__ = [
     "Listener",
     "LoginRefused",
     "Message",
+    "NotReplicated",
     "Pipeline",
     "Script",
     "ServerAway",
@@ -31,4 +33,5 @@ __all__ = [
     "parse",
     "scan",
     "sync_clock",
+    "until_replicated",
 ]
