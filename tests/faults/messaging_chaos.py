@@ -4,8 +4,9 @@
     python -m tests.faults.messaging_chaos --touches 300 --kills 12
     python -m tests.faults.messaging_chaos --lanes 2         the same on the six-node cluster with two lanes
 
-On the cluster a primary that is killed comes back with all that it had acknowledged, and replicas take over in an
-orderly way: a failover that loses acknowledged writes is not what is tried here.
+On the cluster a write is answered when a replica has it, and a primary that is killed stays away until its replica took
+over, or comes back before; some have writes then that no replica ever got. Replicas are killed too. A shard never loses
+both of its nodes: that would lose what was answered.
 
 Afterwards every touch that was accepted must have ended in one final state, its callback must have taken effect once,
 nobody may have got a message twice without a reason, counts must add up, and no key may be left that is not explained.
@@ -28,6 +29,7 @@ import aiohttp
 
 from keystead.app import App
 from keystead.engine import Valkey, connect
+from keystead.engine.embedded_process import ValkeyProcess
 from keystead.messaging.sandbox import Outbox
 from keystead.settings import load_settings
 from keystead.stats.lanes import lanes_of
@@ -44,7 +46,11 @@ DRAIN_SECONDS = 420.0
 # Dead letters are told of by themselves: their touches have ended as failed.
 STANDING = (":workers", "points_version", ":dead", "outbox_queues")
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
-NO_LOSS = {**DURABLE, "cluster-node-timeout": 60_000}  # nobody takes over from who comes back soon
+# What happens to a node of the cluster, and how often.
+TROUBLES = {
+    "primary replaced": 3, "primary ahead of its replica": 3, "primary back": 2, "primary stepped down": 2,
+    "replica": 2,
+}
 FAULTS = {
     "latency_ms": 20, "server_error": 0.02, "throttle": 0.02, "cut_before": 0.01, "cut_after": 0.01, "lost": 0.02,
     "duplicated": 0.05, "reordered": 0.05, "early": 0.05,
@@ -101,8 +107,9 @@ class Chaos:
         self.directory, self.touches, self.kills = directory, touches, kills
         self.report = Report()
         self._random = random.Random(seed)
-        self._server = LocalCluster(options=NO_LOSS) if lanes else LocalServer(DURABLE)
+        self._server = LocalCluster(options=DURABLE) if lanes else LocalServer(DURABLE)
         self._lanes = max(1, lanes)
+        self._trouble: asyncio.Future[None] | None = None  # of the cluster; ends when it is well again
         self._providers = LocalServer(DURABLE)  # theirs, and never killed
         self._ports = [_free_port() for _ in range(2)]
         self._file = directory / "settings.json"
@@ -117,7 +124,8 @@ class Chaos:
 
     def settings(self) -> dict[str, object]:
         return {
-            "valkey.url": self._server.url, "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
+            "valkey.url": self._server.url, "valkey.replicas": int(isinstance(self._server, LocalCluster)),
+            "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
             "store.files_url": (self.directory / "files").as_uri(), "http.port": self._ports[0], "log.level": "error",
             "messaging.public_url": self.public_url, "messaging.retry_base_seconds": 0.5,
             "messaging.retry_cap_seconds": 4.0, "messaging.person_day_messages": 0, "messaging.quiet_from_hour": 0,
@@ -191,11 +199,13 @@ class Chaos:
         while done < self.kills:
             await asyncio.sleep(self._random.uniform(0.1, 1.2))
             what = self._random.choices(("worker", "server", "valkey", "sandbox", "producer"), (6, 3, 2, 2, 1))[0]
+            if done == self.kills // 2:
+                what = "valkey"  # at least one, however short the run
             if what == "sandbox":
                 await sandbox.kill()
                 sandbox = await self._sandbox(start_sandbox)
             elif what == "valkey":
-                await self._kill_valkey()
+                what = await self._kill_valkey(first=done == self.kills // 2)
             else:
                 name = f"worker {self._random.randrange(WORKERS)}" if what == "worker" else what
                 if cast[name].words("produced") or not cast[name].words("working"):
@@ -210,25 +220,32 @@ class Chaos:
         while not cast["producer"].words("produced"):
             await replace()
             await asyncio.sleep(1)
+        await self._well()
         deadline = time.monotonic() + DRAIN_SECONDS
         while not all(program.words("working") for program in cast.values()):
             assert time.monotonic() < deadline, "the programs do not start any more"
             await replace()  # the last kill may have hit whoever was just starting
             await asyncio.sleep(1)
 
-    async def _kill_valkey(self) -> None:
+    async def _kill_valkey(self, first: bool) -> str:
+        """Says what it did. On the cluster the others go on being killed while it gets well again."""
         if isinstance(self._server, LocalServer):
             self._server.kill()
             await asyncio.sleep(self._random.uniform(0, 0.5))
             self._server.ensure_running()
-            return
-        primary = self._random.choice(self._server.primaries())
-        if self._random.random() < 0.3:
-            await asyncio.to_thread(self._server.fail_over, primary)
-        else:
-            primary.kill()
-            await asyncio.sleep(self._random.uniform(0, 0.5))
-        await asyncio.to_thread(self._server.heal)
+            return "valkey"
+        await self._well()
+        what = self._random.choices(list(TROUBLES), list(TROUBLES.values()))[0]
+        if first:
+            what = "primary ahead of its replica"
+        primary, away = self._random.choice(self._server.primaries()), self._random.uniform(0, 0.5)
+        self._trouble = asyncio.ensure_future(asyncio.to_thread(_trouble, self._server, what, primary, away))
+        return what
+
+    async def _well(self) -> None:
+        """A shard must not lose both its nodes, so one trouble is over before the next begins."""
+        if self._trouble is not None:
+            await self._trouble
 
     async def _connect(self) -> Valkey:
         return await connect(self._server.url, lanes=self._lanes)
@@ -321,6 +338,18 @@ class Chaos:
         async for raw in _keys(valkey):
             if registry.resolve(raw) is None:
                 self.report.undeclared.append(raw.decode(errors="replace"))
+
+
+def _trouble(cluster: LocalCluster, what: str, primary: ValkeyProcess, away_seconds: float) -> None:
+    if what.startswith(("primary replaced", "primary ahead")):
+        cluster.kill_and_replace(primary, ahead_seconds=2 * away_seconds if "ahead" in what else 0.0)
+        time.sleep(away_seconds)
+    elif what == "primary stepped down":
+        cluster.fail_over(primary)
+    else:
+        (primary if what == "primary back" else cluster.replica_of(primary)).kill()
+        time.sleep(away_seconds)
+    cluster.heal()
 
 
 async def _keys(valkey: Valkey, like: str | None = None) -> AsyncIterator[bytes]:
