@@ -1,6 +1,6 @@
 """Messages under fire: workers, HTTP server, Valkey and sandbox are killed at random while touches go out.
 
-    make chaos-messaging                                     10,000 touches, 200 kills
+    make chaos-messaging                                     10,000 touches, 200 kills; then the same with two lanes
     python -m tests.faults.messaging_chaos --touches 300 --kills 12
     python -m tests.faults.messaging_chaos --lanes 2         the same on the six-node cluster with two lanes
 
@@ -37,7 +37,7 @@ from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
 
 from . import messaging_program
-from .messaging_program import EFFECTS, PEOPLE, RUNS
+from .messaging_program import EFFECTS, RUNS
 from .programs import Program, Starter, programs
 
 WORKERS = 2
@@ -115,6 +115,11 @@ class Chaos:
         self._file = directory / "settings.json"
 
     @property
+    def people(self) -> int:
+        """Few for a short run: each is a row, three addresses, and the jobs that tell of them."""
+        return max(5, min(200, self.touches // 5))
+
+    @property
     def public_url(self) -> str:
         return f"http://127.0.0.1:{self._ports[0]}"
 
@@ -141,7 +146,10 @@ class Chaos:
         begun = time.monotonic()
         self._server.start()
         self._providers.start()
-        told = {"settings": self.settings(), "public_url": self.public_url, "directory": str(self.directory)}
+        told = {
+            "settings": self.settings(), "public_url": self.public_url, "directory": str(self.directory),
+            "people": self.people,
+        }
         self._file.write_text(json.dumps(told))
         try:
             async with App(load_settings(self.settings(), environment={}), [messaging_program]).running() as running:
@@ -161,7 +169,7 @@ class Chaos:
     async def _invite(self, running) -> None:  # type: ignore[no-untyped-def]
         board = running.switchboard
         await board.points.ensure_built_in()
-        for number in range(PEOPLE):
+        for number in range(self.people):
             person = await running.users.ensure("chaos", str(number))
             await board.contacts.add_phone(person.sub, f"+1415555{number:04}", verified=True)
             await board.contacts.add_email(person.sub, f"p{number}@example.com", verified=True)
