@@ -60,11 +60,13 @@ class WorkList(Generic[T]):
             keyspace, pattern, of, **told(facts, scripts=_scripts("take", "put_back", "adopt"), dead=self.dead_key)
         )
         self.purgatory_key: ListKey[T] = ListKey(keyspace, shelter, of, **told(
-            facts, "taken by the default worker, not finished", scripts=_scripts("take", "finish", "settle", "recover"),
+            facts, "taken by the default worker, not finished",
+            scripts=_scripts("take", "finish", "settle", "settle_all", "recover"),
             dead=self.dead_key,
         ))
         self.worker_key: ListKey[T] = ListKey(keyspace, f"{shelter}:{{worker}}", of, **told(
-            facts, "taken by one worker, not finished", scripts=_scripts("take", "finish", "settle", "adopt"),
+            facts, "taken by one worker, not finished",
+            scripts=_scripts("take", "finish", "settle", "settle_all", "adopt"),
             dead=self.dead_key,
         ))
         presence = _scripts("take", "leave", "adopt")
@@ -86,6 +88,8 @@ class WorkList(Generic[T]):
 
     def _bind(self, arguments: Mapping[str, str] | None) -> None:
         self._arguments = arguments
+        # Every push asks for it, so it is made once.
+        self._queue = None if arguments is None else self.queue_key.at(**arguments)
 
     def at(self, *variables: Value, **named: Value) -> "WorkList[T]":
         """The same list for these variables of its pattern."""
@@ -110,7 +114,7 @@ class WorkList(Generic[T]):
     @property
     def queue(self) -> ListRef[T]:
         """The waiting items, as a key: for a script or transaction that pushes them itself."""
-        return self.queue_key.at(**self.arguments)
+        return self._queue or self.queue_key.at(**self.arguments)
 
     @property
     def dead(self) -> ListRef[DeadLetter]:
