@@ -60,13 +60,11 @@ class WorkList(Generic[T]):
             keyspace, pattern, of, **told(facts, scripts=_scripts("take", "put_back", "adopt"), dead=self.dead_key)
         )
         self.purgatory_key: ListKey[T] = ListKey(keyspace, shelter, of, **told(
-            facts, "taken by the default worker, not finished",
-            scripts=_scripts("take", "finish", "settle", "settle_all", "recover"),
+            facts, "taken by the default worker, not finished", scripts=_scripts("take", "finish", "settle", "recover"),
             dead=self.dead_key,
         ))
         self.worker_key: ListKey[T] = ListKey(keyspace, f"{shelter}:{{worker}}", of, **told(
-            facts, "taken by one worker, not finished",
-            scripts=_scripts("take", "finish", "settle", "settle_all", "adopt"),
+            facts, "taken by one worker, not finished", scripts=_scripts("take", "finish", "settle", "adopt"),
             dead=self.dead_key,
         ))
         presence = _scripts("take", "leave", "adopt")
