@@ -86,6 +86,8 @@ class WorkList(Generic[T]):
 
     def _bind(self, arguments: Mapping[str, str] | None) -> None:
         self._arguments = arguments
+        # Every push asks for it, so it is made once.
+        self._queue = None if arguments is None else self.queue_key.at(**arguments)
 
     def at(self, *variables: Value, **named: Value) -> "WorkList[T]":
         """The same list for these variables of its pattern."""
@@ -110,7 +112,7 @@ class WorkList(Generic[T]):
     @property
     def queue(self) -> ListRef[T]:
         """The waiting items, as a key: for a script or transaction that pushes them itself."""
-        return self.queue_key.at(**self.arguments)
+        return self._queue or self.queue_key.at(**self.arguments)
 
     @property
     def dead(self) -> ListRef[DeadLetter]:

@@ -53,6 +53,9 @@ class PushCarrier:
     def __init__(self, valkey: Valkey, clock: Clock, gateway: Gateway, *, may_repeat: bool = True) -> None:
         self._valkey, self._clock, self._gateway, self._may_repeat = valkey, clock, gateway, may_repeat
 
+    async def expect(self, items: Sequence[OutgoingPush]) -> None:
+        """Nothing has to be asked before the provider is."""
+
     async def carry(self, items: Sequence[OutgoingPush]) -> Sequence[Carried]:
         answer = await self._gateway.send(items)
         if isinstance(answer, FailureInfo):
