@@ -130,6 +130,7 @@ class Chaos:
     def settings(self) -> dict[str, object]:
         return {
             "valkey.url": self._server.url, "valkey.replicas": int(isinstance(self._server, LocalCluster)),
+            "valkey.replicas_timeout_seconds": 0.5,  # shorter than most troubles: many writes are not answered
             "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
             "store.files_url": (self.directory / "files").as_uri(), "http.port": self._ports[0], "log.level": "error",
             "messaging.public_url": self.public_url, "messaging.retry_base_seconds": 0.5,
@@ -350,7 +351,7 @@ class Chaos:
 
 def _trouble(cluster: LocalCluster, what: str, primary: ValkeyProcess, away_seconds: float) -> None:
     if what.startswith(("primary replaced", "primary ahead")):
-        cluster.kill_and_replace(primary, ahead_seconds=2 * away_seconds if "ahead" in what else 0.0)
+        cluster.kill_and_replace(primary, ahead_seconds=3 * away_seconds if "ahead" in what else 0.0)
         time.sleep(away_seconds)
     elif what == "primary stepped down":
         cluster.fail_over(primary)
