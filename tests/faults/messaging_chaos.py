@@ -116,8 +116,8 @@ class Chaos:
 
     @property
     def people(self) -> int:
-        """Few for a short run: each is a row, three addresses, and the jobs that tell of them."""
-        return max(5, min(200, self.touches // 5))
+        """Few: each is a row and three addresses, and callbacks wait behind the jobs that tell of these."""
+        return max(5, min(40, self.touches // 5))
 
     @property
     def public_url(self) -> str:
@@ -130,6 +130,7 @@ class Chaos:
     def settings(self) -> dict[str, object]:
         return {
             "valkey.url": self._server.url, "valkey.replicas": int(isinstance(self._server, LocalCluster)),
+            "valkey.replicas_timeout_seconds": 0.5,  # shorter than most troubles: many writes are not answered
             "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
             "store.files_url": (self.directory / "files").as_uri(), "http.port": self._ports[0], "log.level": "error",
             "messaging.public_url": self.public_url, "messaging.retry_base_seconds": 0.5,
@@ -259,13 +260,15 @@ class Chaos:
         return await connect(self._server.url, lanes=self._lanes)
 
     async def _drain(self, tell) -> None:  # type: ignore[no-untyped-def]
-        """Until every accepted touch has an effect, or it takes too long."""
-        deadline, valkey = time.monotonic() + DRAIN_SECONDS, await self._connect()
+        """Until every accepted touch has an effect, or nothing ended for too long."""
+        deadline, valkey, left = time.monotonic() + DRAIN_SECONDS, await self._connect(), self.touches
         try:
             while time.monotonic() < deadline:
                 missing, waiting = self._accepted() - set(await EFFECTS.at().all(valkey)), await self._waiting(valkey)
                 if not missing and not waiting:
                     return
+                if len(missing) < left:
+                    deadline, left = time.monotonic() + DRAIN_SECONDS, len(missing)
                 tell(f"{len(missing)} touches have not ended; there is {', '.join(waiting[:4]) or 'nothing left'}")
                 await asyncio.sleep(5)
         finally:
@@ -350,7 +353,7 @@ class Chaos:
 
 def _trouble(cluster: LocalCluster, what: str, primary: ValkeyProcess, away_seconds: float) -> None:
     if what.startswith(("primary replaced", "primary ahead")):
-        cluster.kill_and_replace(primary, ahead_seconds=2 * away_seconds if "ahead" in what else 0.0)
+        cluster.kill_and_replace(primary, ahead_seconds=3 * away_seconds if "ahead" in what else 0.0)
         time.sleep(away_seconds)
     elif what == "primary stepped down":
         cluster.fail_over(primary)
