@@ -78,9 +78,8 @@ class Settling(Generic[T]):
 
     async def _tell(self, settlements: Sequence[Settlement[T]]) -> None:
         pipeline = self._valkey.pipeline(transaction=False)
-        noted = []
+        noted = self._gate.note(pipeline, [(each.ticket, each.health) for each in settlements])
         for each in settlements:
-            noted.append(self._gate.note(pipeline, each.ticket, each.health))
             if each.health is Health.THROTTLED:
                 pause = max(result.retry_after_seconds for _, result in each.carried)
                 self._channel.pause_for(pipeline, pause or THROTTLED_SECONDS)
@@ -88,9 +87,10 @@ class Settling(Generic[T]):
             self._valkey, [(item, result.writes) for each in settlements for item, result in each.carried],
             also=pipeline,
         ))
-        for each, note in zip(settlements, noted, strict=True):
+        for each in settlements:
             each.ours = [_or_raised(next(told)) for _ in each.carried]
-            self._gate.noted(None if note is None else await note)
+        for note in noted:
+            self._gate.noted(await note)
 
     async def surely(self, ask: Callable[[], Awaitable[R]]) -> R | None:
         """Ask until the server answers. Every script asked here finds its message in purgatory or does nothing, so an
