@@ -41,7 +41,9 @@ async def everything(valkey: Valkey) -> dict[bytes, bytes]:
     found = {}
     for node in await valkey.nodes():
         for key in await node.call(("KEYS", "*")):
-            command, *rest = _READS[await node.call(("TYPE", key))]
+            if (kind := await node.call(("TYPE", key))) == b"none":  # it has gone meanwhile
+                continue
+            command, *rest = _READS[kind]
             held = await node.call((command, key, *rest))
             parts = [held] if isinstance(held, bytes) else [
                 part for each in (held.items() if isinstance(held, dict) else held)
