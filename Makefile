@@ -39,8 +39,9 @@ chaos-jobs: $(STAMP)  ## kill workers, producer and server 200 times while 10,00
 chaos-files: $(STAMP)  ## save 20,000 files while writers, sweepers and the server are killed; minutes
 	$(BIN)/python -m tests.faults.files_chaos
 
-chaos-messaging: $(STAMP)  ## kill workers, server, Valkey and sandbox 200 times while 10,000 messages go out; minutes
+chaos-messaging: $(STAMP)  ## kill all parts 200 times while 10,000 messages go out, on one server, then on a cluster; hours
 	$(BIN)/python -m tests.faults.messaging_chaos
+	$(BIN)/python -m tests.faults.messaging_chaos --lanes 2
 
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos

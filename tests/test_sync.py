@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from keystead import sync
-from keystead.engine import Valkey
+from keystead.engine import NotReplicated, Valkey
 from keystead.errors import Invalid, Unavailable
 from keystead.jobs import JobBook, Worker, WorkerSettings
 
@@ -35,6 +35,12 @@ async def test_a_job_is_queued_and_waited_for_from_a_thread(valkey: Valkey, valk
     assert await asyncio.to_thread(use) == "8"
     worker.stop()
     await working
+
+
+def test_job_counts_as_queued_when_replicas_have_it(valkey_server) -> None:
+    valkey_server.ensure_running()
+    with sync.Jobs(valkey_server.url, book(), replicas=1) as jobs, pytest.raises(NotReplicated):  # the server has none
+        jobs.enqueue("t.twice", n=4)
 
 
 async def test_many_threads_share_a_client(valkey: Valkey, valkey_server) -> None:

@@ -142,6 +142,7 @@ class App:
         from keystead.edge import LOOPBACK, Guard, Networks, load_secret
         from keystead.engine import connect, sync_clock
         from keystead.jobs import ROOMS_QUEUE, JobBook, RecurringList
+        from keystead.keys import sealing
         from keystead.members import Activity, Attribution, Users
         from keystead.members import jobs as members_jobs
         from keystead.messaging.sending import agree_on_lanes
@@ -154,6 +155,7 @@ class App:
         settings, catalogue, clock, book = self.settings, self.catalogue(), SystemClock(), JobBook()
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:
+            stack.enter_context(sealing(settings.messaging.payload_keys))
             url, server = settings.valkey.url, None
             if start_server and url.startswith("embedded://"):
                 from keystead.engine import EmbeddedServer

@@ -42,6 +42,12 @@ class ValkeySettings:
         64 * 1024 * 1024, "bytes of unanswered commands per connection before callers have to wait"
     )
     wires: int = _setting(1, "shared connections per server")
+    replicas: int = _setting(
+        0, "a write is answered when so many replicas have it, so that no failover can take it back; 0 waits for none"
+    )
+    replicas_timeout_seconds: float = _setting(
+        2.0, "how long a write waits for its replicas before it fails with ReplyLost; less than command_timeout_seconds"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,11 @@ class MessagingSettings:
     quiet_from_hour: int = _setting(22, "local hour from which people are left alone, codes and security aside")
     quiet_until_hour: int = _setting(6, "local hour until which people are left alone; the same hour twice for never")
     same_content_seconds: int = _setting(600, "the same words are not sent to one person again within this time")
+    payload_keys: str = _setting(
+        "", "words, addresses, tokens and parameters of messages lie on the server encrypted with the first of these "
+        "comma-separated secrets of 32 characters or more, and are read with all of them; empty for no encryption",
+        secret=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from keystead.edge import Tickets
 from keystead.engine import Valkey
 from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, Work
-from keystead.members import Contacts, PushTokens, Suppression, Timezones
+from keystead.members import Contacts, PushTokens, Suppression, Timezones, Veil
 from keystead.members import jobs as members_jobs
 from keystead.messaging.email import (
     Email,
@@ -96,8 +96,9 @@ class Switchboard:
         retries = Retries.of(settings.messaging)
         never = Retries.of(replace(settings.messaging, retries=0))
         self.ground = ground
-        self.contacts = Contacts(database, ground.outbox, clock)
-        self.suppression = Suppression(database, ground.outbox, clock)
+        self.veil = Veil(ground.secret)
+        self.contacts = Contacts(database, ground.outbox, clock, self.veil)
+        self.suppression = Suppression(database, ground.outbox, clock, self.veil)
         self.tokens = PushTokens(database, ground.outbox, clock)
         self.timezones = Timezones(valkey, database, ground.outbox, clock)
 

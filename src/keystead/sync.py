@@ -27,8 +27,8 @@ CONNECT_SECONDS = 30.0
 class _Line:
     """The thread that talks to the server, started on first use and after a fork."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, replicas: int) -> None:
+        self._url, self._replicas = url, replicas
         self._lock = threading.Lock()
         self._pid = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,7 +62,7 @@ class _Line:
             raise
 
     async def _connect(self) -> Valkey:
-        valkey = await connect(self._url)
+        valkey = await connect(self._url, replicas=self._replicas)
         await sync_clock(valkey, self.clock)
         return valkey
 
@@ -79,8 +79,8 @@ class _Line:
 class Jobs:
     """``keystead.jobs.Jobs`` without ``await``. Connects on first use; ``close`` it, or use it as a block."""
 
-    def __init__(self, url: str, book: rooms.JobBook | None = None) -> None:
-        self._line = _Line(url)
+    def __init__(self, url: str, book: rooms.JobBook | None = None, *, replicas: int = 0) -> None:
+        self._line = _Line(url, replicas)
         self._book = book
         self._wishes: Wishes = {}
 

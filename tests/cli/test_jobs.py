@@ -273,8 +273,10 @@ def test_rates_are_told_between_looks() -> None:
 def on_terminal(*arguments: str, until: str, then: Callable[[subprocess.Popen[bytes]], None]) -> tuple[int, str]:
     """Run the command on a terminal of its own; once it said ``until``, do something, and wait for its end."""
     ours, theirs = pty.openpty()
+    # Whoever starts the tests in the background may have told everything below to ignore Ctrl-C.
     process = subprocess.Popen([sys.executable, "-m", "keystead.cli", *arguments], stdin=theirs, stdout=theirs,
-                               stderr=theirs, env=environment(TERM="xterm", COLUMNS="160"))
+                               stderr=theirs, env=environment(TERM="xterm", COLUMNS="160"),
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     os.close(theirs)
     said, done, deadline = b"", False, time.monotonic() + PATIENCE_SECONDS
     try:

@@ -11,8 +11,11 @@ import pytest
 from keystead.app import App
 from keystead.cli import entry
 from keystead.engine import connect
+from keystead.messaging.links.keys import DELAYED, TO_PERSIST
 from keystead.messaging.sms.keys import SENDING
 from keystead.messaging.touches.keys import TO_SEND
+from keystead.patterns import DeadLetter
+from keystead.reminders.keys import QUEUED
 from keystead.settings import load_settings
 
 from .command import Outcome
@@ -104,6 +107,28 @@ def test_what_was_given_up_is_shown_by_reason_and_tried_again(run, ada, server):
     assert "sms:to_send" in shown.out and "does not decode" in shown.out
     again = run("message", "dead", "--replay", "10")
     assert "1 of sms:to_send are tried again" in again.err and "Nothing was given up." in again.out
+
+
+def test_links_and_reminders_that_were_given_up_are_shown_and_tried_again(run, ada, server):
+    async def give_up() -> None:
+        valkey = await connect(server.url)
+        for place, member in ((TO_PERSIST, b"a-code"), (DELAYED, b"a-click"), (QUEUED, b"this is no reminder")):
+            await place.dead.push_right(valkey, DeadLetter(member, f"no {place.due_key.pattern}", 1.0, 3))
+        await valkey.aclose()
+
+    async def waiting() -> list[int]:
+        valkey = await connect(server.url)
+        found = [await place.size(valkey) for place in (TO_PERSIST, DELAYED, QUEUED)]
+        await valkey.aclose()
+        return found
+
+    asyncio.run(give_up())
+    shown = json.loads(run("message", "dead", "--format", "json").out)
+    assert {letter["queue"] for letter in shown} == {
+        "touch_links:to_persist", "touch_links:delayed_clicks", "daily_reminders:queued"}
+    again = run("message", "dead", "--replay", "10")
+    assert "1 of touch_links:to_persist are tried again" in again.err and "Nothing was given up." in again.out
+    assert asyncio.run(waiting()) == [1, 1, 1]
 
 
 def test_contacts_of_a_file_are_imported_and_wrong_lines_told(run, ada, tmp_path):

@@ -251,3 +251,25 @@ async def test_slot_that_nobody_serves_is_waited_for(
         await hasty.aclose()
     assert await writing is True
     assert await cluster.get(ONE) == b"1"
+
+
+async def test_wait_in_a_pipeline_that_lost_its_node_counts_as_unavailable(
+    cluster: Valkey, valkey_cluster: LocalCluster
+) -> None:
+    """What stood before the wait was run, so the whole cannot be sent on; rooms try again when told Unavailable."""
+
+    async def write_and_wait() -> None:
+        async with cluster.pipeline(transaction=False) as pipe:
+            pipe.set("{a}sign", 1)
+            pipe.execute_command("BLMOVE", "{a}queue", "{a}hands", "LEFT", "RIGHT", 60)
+            pipe.exists("{a}paused")
+            await pipe.execute()
+
+    waiting = asyncio.create_task(write_and_wait())
+    primary = valkey_cluster.primary_of("{a}queue")
+    while b"blocked_clients:1" not in bytes(primary.call("INFO", "clients")):
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(valkey_cluster.fail_over, primary)
+    with pytest.raises(ServerAway, match="went out of service"):
+        await waiting
+    assert await cluster.get("{a}sign") == b"1"

@@ -1,11 +1,12 @@
 """Messages under fire: workers, HTTP server, Valkey and sandbox are killed at random while touches go out.
 
-    make chaos-messaging                                     10,000 touches, 200 kills
+    make chaos-messaging                                     10,000 touches, 200 kills; then the same with two lanes
     python -m tests.faults.messaging_chaos --touches 300 --kills 12
     python -m tests.faults.messaging_chaos --lanes 2         the same on the six-node cluster with two lanes
 
-On the cluster a primary that is killed comes back with all that it had acknowledged, and replicas take over in an
-orderly way: a failover that loses acknowledged writes is not what is tried here.
+On the cluster a write is answered when a replica has it, and a primary that is killed stays away until its replica took
+over, or comes back before; some have writes then that no replica ever got. Replicas are killed too. A shard never loses
+both of its nodes: that would lose what was answered.
 
 Afterwards every touch that was accepted must have ended in one final state, its callback must have taken effect once,
 nobody may have got a message twice without a reason, counts must add up, and no key may be left that is not explained.
@@ -28,6 +29,7 @@ import aiohttp
 
 from keystead.app import App
 from keystead.engine import Valkey, connect
+from keystead.engine.embedded_process import ValkeyProcess
 from keystead.messaging.sandbox import Outbox
 from keystead.settings import load_settings
 from keystead.stats.lanes import lanes_of
@@ -35,7 +37,7 @@ from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
 
 from . import messaging_program
-from .messaging_program import EFFECTS, PEOPLE, RUNS
+from .messaging_program import EFFECTS, RUNS
 from .programs import Program, Starter, programs
 
 WORKERS = 2
@@ -44,7 +46,11 @@ DRAIN_SECONDS = 420.0
 # Dead letters are told of by themselves: their touches have ended as failed.
 STANDING = (":workers", "points_version", ":dead", "outbox_queues")
 DURABLE = {"appendonly": "yes", "appendfsync": "always"}
-NO_LOSS = {**DURABLE, "cluster-node-timeout": 60_000}  # nobody takes over from who comes back soon
+# What happens to a node of the cluster, and how often.
+TROUBLES = {
+    "primary replaced": 3, "primary ahead of its replica": 3, "primary back": 2, "primary stepped down": 2,
+    "replica": 2,
+}
 FAULTS = {
     "latency_ms": 20, "server_error": 0.02, "throttle": 0.02, "cut_before": 0.01, "cut_after": 0.01, "lost": 0.02,
     "duplicated": 0.05, "reordered": 0.05, "early": 0.05,
@@ -101,11 +107,17 @@ class Chaos:
         self.directory, self.touches, self.kills = directory, touches, kills
         self.report = Report()
         self._random = random.Random(seed)
-        self._server = LocalCluster(options=NO_LOSS) if lanes else LocalServer(DURABLE)
+        self._server = LocalCluster(options=DURABLE) if lanes else LocalServer(DURABLE)
         self._lanes = max(1, lanes)
+        self._trouble: asyncio.Future[None] | None = None  # of the cluster; ends when it is well again
         self._providers = LocalServer(DURABLE)  # theirs, and never killed
         self._ports = [_free_port() for _ in range(2)]
         self._file = directory / "settings.json"
+
+    @property
+    def people(self) -> int:
+        """Few: each is a row and three addresses, and callbacks wait behind the jobs that tell of these."""
+        return max(5, min(40, self.touches // 5))
 
     @property
     def public_url(self) -> str:
@@ -117,7 +129,9 @@ class Chaos:
 
     def settings(self) -> dict[str, object]:
         return {
-            "valkey.url": self._server.url, "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
+            "valkey.url": self._server.url, "valkey.replicas": int(isinstance(self._server, LocalCluster)),
+            "valkey.replicas_timeout_seconds": 0.5,  # shorter than most troubles: many writes are not answered
+            "messaging.lanes": self._lanes, "store.url": f"sqlite:///{self.directory}/chaos.sqlite",
             "store.files_url": (self.directory / "files").as_uri(), "http.port": self._ports[0], "log.level": "error",
             "messaging.public_url": self.public_url, "messaging.retry_base_seconds": 0.5,
             "messaging.retry_cap_seconds": 4.0, "messaging.person_day_messages": 0, "messaging.quiet_from_hour": 0,
@@ -133,7 +147,10 @@ class Chaos:
         begun = time.monotonic()
         self._server.start()
         self._providers.start()
-        told = {"settings": self.settings(), "public_url": self.public_url, "directory": str(self.directory)}
+        told = {
+            "settings": self.settings(), "public_url": self.public_url, "directory": str(self.directory),
+            "people": self.people,
+        }
         self._file.write_text(json.dumps(told))
         try:
             async with App(load_settings(self.settings(), environment={}), [messaging_program]).running() as running:
@@ -153,7 +170,7 @@ class Chaos:
     async def _invite(self, running) -> None:  # type: ignore[no-untyped-def]
         board = running.switchboard
         await board.points.ensure_built_in()
-        for number in range(PEOPLE):
+        for number in range(self.people):
             person = await running.users.ensure("chaos", str(number))
             await board.contacts.add_phone(person.sub, f"+1415555{number:04}", verified=True)
             await board.contacts.add_email(person.sub, f"p{number}@example.com", verified=True)
@@ -191,11 +208,13 @@ class Chaos:
         while done < self.kills:
             await asyncio.sleep(self._random.uniform(0.1, 1.2))
             what = self._random.choices(("worker", "server", "valkey", "sandbox", "producer"), (6, 3, 2, 2, 1))[0]
+            if done == self.kills // 2:
+                what = "valkey"  # at least one, however short the run
             if what == "sandbox":
                 await sandbox.kill()
                 sandbox = await self._sandbox(start_sandbox)
             elif what == "valkey":
-                await self._kill_valkey()
+                what = await self._kill_valkey(first=done == self.kills // 2)
             else:
                 name = f"worker {self._random.randrange(WORKERS)}" if what == "worker" else what
                 if cast[name].words("produced") or not cast[name].words("working"):
@@ -210,37 +229,46 @@ class Chaos:
         while not cast["producer"].words("produced"):
             await replace()
             await asyncio.sleep(1)
+        await self._well()
         deadline = time.monotonic() + DRAIN_SECONDS
         while not all(program.words("working") for program in cast.values()):
             assert time.monotonic() < deadline, "the programs do not start any more"
             await replace()  # the last kill may have hit whoever was just starting
             await asyncio.sleep(1)
 
-    async def _kill_valkey(self) -> None:
+    async def _kill_valkey(self, first: bool) -> str:
+        """Says what it did. On the cluster the others go on being killed while it gets well again."""
         if isinstance(self._server, LocalServer):
             self._server.kill()
             await asyncio.sleep(self._random.uniform(0, 0.5))
             self._server.ensure_running()
-            return
-        primary = self._random.choice(self._server.primaries())
-        if self._random.random() < 0.3:
-            await asyncio.to_thread(self._server.fail_over, primary)
-        else:
-            primary.kill()
-            await asyncio.sleep(self._random.uniform(0, 0.5))
-        await asyncio.to_thread(self._server.heal)
+            return "valkey"
+        await self._well()
+        what = self._random.choices(list(TROUBLES), list(TROUBLES.values()))[0]
+        if first:
+            what = "primary ahead of its replica"
+        primary, away = self._random.choice(self._server.primaries()), self._random.uniform(0, 0.5)
+        self._trouble = asyncio.ensure_future(asyncio.to_thread(_trouble, self._server, what, primary, away))
+        return what
+
+    async def _well(self) -> None:
+        """A shard must not lose both its nodes, so one trouble is over before the next begins."""
+        if self._trouble is not None:
+            await self._trouble
 
     async def _connect(self) -> Valkey:
         return await connect(self._server.url, lanes=self._lanes)
 
     async def _drain(self, tell) -> None:  # type: ignore[no-untyped-def]
-        """Until every accepted touch has an effect, or it takes too long."""
-        deadline, valkey = time.monotonic() + DRAIN_SECONDS, await self._connect()
+        """Until every accepted touch has an effect, or nothing ended for too long."""
+        deadline, valkey, left = time.monotonic() + DRAIN_SECONDS, await self._connect(), self.touches
         try:
             while time.monotonic() < deadline:
                 missing, waiting = self._accepted() - set(await EFFECTS.at().all(valkey)), await self._waiting(valkey)
                 if not missing and not waiting:
                     return
+                if len(missing) < left:
+                    deadline, left = time.monotonic() + DRAIN_SECONDS, len(missing)
                 tell(f"{len(missing)} touches have not ended; there is {', '.join(waiting[:4]) or 'nothing left'}")
                 await asyncio.sleep(5)
         finally:
@@ -321,6 +349,18 @@ class Chaos:
         async for raw in _keys(valkey):
             if registry.resolve(raw) is None:
                 self.report.undeclared.append(raw.decode(errors="replace"))
+
+
+def _trouble(cluster: LocalCluster, what: str, primary: ValkeyProcess, away_seconds: float) -> None:
+    if what.startswith(("primary replaced", "primary ahead")):
+        cluster.kill_and_replace(primary, ahead_seconds=3 * away_seconds if "ahead" in what else 0.0)
+        time.sleep(away_seconds)
+    elif what == "primary stepped down":
+        cluster.fail_over(primary)
+    else:
+        (primary if what == "primary back" else cluster.replica_of(primary)).kill()
+        time.sleep(away_seconds)
+    cluster.heal()
 
 
 async def _keys(valkey: Valkey, like: str | None = None) -> AsyncIterator[bytes]:

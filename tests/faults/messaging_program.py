@@ -23,7 +23,6 @@ EFFECTS: MapKey[str] = MapKey(CHAOS, "chaos:effects", str, fields=("{uid}",), pu
 RUNS: ListKey[str] = ListKey(CHAOS, "chaos:runs", str, purpose="every run of a callback")
 SUCCEEDED, FAILED = "chaos.succeeded", "chaos.failed"
 CHANNELS = ("sms", "email", "push")
-PEOPLE = 200
 
 
 def say(*words: object) -> None:
@@ -92,13 +91,13 @@ async def produce(file: Path, first: int, last: int, pause: float) -> None:
     known = {line.split()[1] for line in done.read_text().splitlines()} if done.exists() else set()
     with done.open("a") as accepted:
         async with app.running() as running:
-            people = [await running.users.ensure("chaos", str(number)) for number in range(PEOPLE)]
+            people = [await running.users.ensure("chaos", str(number)) for number in range(int(str(told["people"])))]
             say("working")
             for number in range(first, last):
                 uid = f"tch_chaos_{number:06}"
                 if uid in known:
                     continue
-                word = await _touch(running.switchboard.messaging, people[number % PEOPLE].sub, uid, number)
+                word = await _touch(running.switchboard.messaging, people[number % len(people)].sub, uid, number)
                 accepted.write(f"{word} {uid}\n")
                 accepted.flush()
                 await asyncio.sleep(pause)

@@ -519,8 +519,9 @@ async def test_signal_at_any_call_leaves_the_lock_a_minute_at_most(
 ) -> None:
     """From the call after the lock was taken up to that which gives it back."""
     monkeypatch.setattr(lock_smart, "STOP_POLL_SECONDS", 0.01)  # only so that the test is short
-    await fill(valkey, kind, range(3))
-    total = await calls_of_a_run(kind, valkey_server.url)
+    for _ in range(2):  # the first run also brings scripts to the server, which takes calls of its own
+        await fill(valkey, kind, range(3))
+        total = await calls_of_a_run(kind, valkey_server.url)
     assert total >= 6
     for number in range(2, total):
         await valkey.flushall()

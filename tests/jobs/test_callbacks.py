@@ -22,12 +22,15 @@ from keystead.jobs.callbacks import (
     FailurePolicy,
     callback_record,
     check_callback,
+    closed,
     decode_data_raw,
     encode_data_raw,
+    opened,
 )
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRef
 from keystead.jobs.progress import Progress
+from keystead.keys import sealing
 from keystead.testing.clock import MovableClock
 
 unhurried = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
@@ -150,3 +153,17 @@ def test_a_callback_into_a_queue_that_cannot_be_is_refused(queue):
         check_callback(JobRef("shop.done", {}, queue))
     check_callback(JobRef("shop.done", {}, "mails"))
     check_callback(JobRef("shop.done", {}))
+
+
+def test_what_callbacks_are_told_is_sealed_where_the_process_seals() -> None:
+    with sealing("1" * 32):
+        text = encode_data_raw({"to": "ada@example.com"})
+        assert text == encode_data_raw({"to": "ada@example.com"})
+        assert decode_data_raw(text) == {"to": "ada@example.com"}
+        argument = closed("token")
+        assert argument != "token" and opened(argument) == "token"
+    with pytest.raises(Invalid, match="not among the payload keys"):
+        decode_data_raw(text)
+    with pytest.raises(Invalid, match="says that it is sealed"):
+        decode_data_raw("sealed.nothing")
+    assert closed("token") == opened("token") == "token"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from keystead.engine import Valkey
+from keystead.engine import NotReplicated, Valkey
 from keystead.errors import Invalid, NotFound
 from keystead.jobs import HIGH_RESOURCE_COST, JobBook, JobRef, Jobs, job
 from keystead.jobs.keys import Queue
@@ -146,6 +146,12 @@ async def test_connect_makes_a_client_of_its_own(valkey: Valkey, valkey_server) 
     async with Jobs.connect(valkey_server.url) as jobs:
         await jobs.enqueue("a.b")
         assert await jobs.valkey.llen("jobs:hot") == 1
+
+
+async def test_job_counts_as_queued_when_replicas_have_it(valkey: Valkey, valkey_server) -> None:
+    async with Jobs.connect(valkey_server.url, replicas=1) as jobs:
+        with pytest.raises(NotReplicated):  # the server has none
+            await jobs.enqueue("a.b")
 
 
 @pytest.mark.parametrize("wishes", [

@@ -11,6 +11,7 @@ from typing import Any
 from keystead.engine import Valkey
 from keystead.engine.scripts import Script
 from keystead.keys import Layout
+from keystead.settings import ValkeySettings
 
 
 class Died(BaseException):
@@ -29,6 +30,10 @@ class Mortal:
     @property
     def layout(self) -> Layout:
         return self._valkey.layout
+
+    @property
+    def settings(self) -> ValkeySettings:
+        return self._valkey.settings
 
     @property
     def lanes(self) -> tuple["Mortal", ...]:

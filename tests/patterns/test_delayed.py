@@ -11,6 +11,7 @@ from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError
 from keystead.keys import Keyspace, ListKey, Registry
 from keystead.patterns.delayed import DelayedSet, IfWaiting, MoveStop
+from keystead.patterns.worklist_items import DeadLetter
 from keystead.patterns.worklist_worker import Failed
 from keystead.testing.server import LocalServer
 
@@ -129,6 +130,18 @@ async def test_member_that_kills_its_worker_dies_and_its_neighbours_live(server:
     assert await server.run(("HLEN", QUEUED.poison_key.at().name(server.layout)), int) == 0
     assert await QUEUED.replay(server, 5, at=20) == 1
     assert await scored(server, QUEUED.due) == {"deadly": 20} and await QUEUED.dead_letters(server) == []
+
+
+async def test_chosen_dead_letters_wait_again_once(server: Valkey) -> None:
+    letters = [DeadLetter(QUEUED.due_key.codec.encode(member), "no", 1.0, 3) for member in ("a", "b", "c")]
+    await QUEUED.dead.push_right(server, *letters)
+    raws = [QUEUED.dead_key.codec.encode(letter) for letter in letters]
+    await QUEUED.schedule(server, "c", 5)
+    assert await QUEUED.replay_chosen(server, raws[0], raws[2], b"no letter", at=20) == 2
+    assert await QUEUED.due.range(server) == [("c", 5.0), ("a", 20.0)]
+    assert await QUEUED.dead_letters(server) == [letters[1]]
+    assert await QUEUED.replay_chosen(server, *raws, at=30) == 1
+    assert await QUEUED.replay_chosen(server, *raws, at=30) == 0
 
 
 async def test_member_that_comes_round_again_and_again_is_not_blamed_for_old_crashes(server: Valkey) -> None:

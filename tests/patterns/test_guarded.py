@@ -163,6 +163,80 @@ async def test_who_was_taken_for_dead_writes_nothing(server: Valkey) -> None:
     assert await WORK.poison_key.at().all(server) == {}
 
 
+def pushed(server: Valkey, word: bytes, *, amount: int = 1) -> Writes:
+    writes = Writes(server.layout)
+    LIST.at().push_right(writes, word)
+    EVENTS.tally().incr("found", amount=amount, unix_date=DAY).store(writes)
+    return writes
+
+
+async def test_many_items_are_settled_each_with_its_writes(server: Valkey) -> None:
+    items = [f"i{number}" for number in range(400)]
+    await WORK.push(server, *items, "equal", "equal", "rest")
+    worker = WORK.worker("mine")
+    taken = (await worker.take(server, 500, now=1.0)).items
+    some = [*taken[200:402], *taken[:200]]
+    assert await worker.settle_each(server, [(item, pushed(server, item.raw)) for item in some]) == [True] * 402
+    assert await LIST.at().range(server) == [item.raw for item in some]
+    assert (await EVENTS.read(server, DAY)).counts["found"] == 402
+    assert await worker.held(server) == 1
+    assert await worker.settle_each(server, []) == []
+
+
+async def test_an_item_that_is_not_ours_stops_no_other(server: Valkey) -> None:
+    await WORK.push(server, "a", "b", "c")
+    worker = WORK.worker("mine")
+    taken = (await worker.take(server, 3, now=1.0)).items
+    assert await worker.settle(server, taken[1], Writes(server.layout))
+    async with server.pipeline(transaction=False) as pipeline:
+        also = LIST.at().length(pipeline)
+        told = await worker.settle_each(server, [(item, pushed(server, item.raw)) for item in taken], also=pipeline)
+    assert await also == 0
+    assert told == [True, False, True]
+    assert await LIST.at().range(server) == [b"a", b"c"]
+    assert (await EVENTS.read(server, DAY)).counts["found"] == 2
+    assert await worker.settle_each(server, [(taken[0], pushed(server, b"a"))]) == [False]
+    assert await LIST.at().length(server) == 2
+
+
+async def test_an_item_whose_writes_are_refused_stops_no_other(server: Valkey) -> None:
+    await server.set(FIELDS.at().name(server.layout), "text")
+    await WORK.push(server, "a", "b", "c")
+    worker = WORK.worker("mine")
+    taken = (await worker.take(server, 3, now=1.0)).items
+    settlements = [(item, pushed(server, item.raw)) for item in taken]
+    FIELDS.at().increment(settlements[1][1], "f", 1)
+    told = await worker.settle_each(server, settlements)
+    assert told[0] is told[2] is True
+    assert "WRONGTYPE" in str(told[1])
+    assert await LIST.at().range(server) == [b"a", b"c"]
+    assert await worker.held(server) == 1
+    # What is found only while it is written harms neither the others nor what follows.
+    await FIELDS.at().delete(server)
+    await server.hset(FIELDS.at().name(server.layout), "f", "no number")
+    await WORK.push(server, "d", "e")
+    more = [taken[1], *(await worker.take(server, 2, now=1.0, leftovers_first=False)).items]
+    settlements = [(item, Writes(server.layout)) for item in more]
+    FIELDS.at().increment(settlements[0][1], "f", 1)
+    for item, writes in settlements:
+        writes.add(pushed(server, item.raw))
+    assert await worker.settle_each(server, settlements) == [True, True, True]
+    assert await LIST.at().range(server) == [b"a", b"c", b"b", b"d", b"e"]
+    assert (await EVENTS.read(server, DAY)).counts["found"] == 5
+
+
+async def test_a_count_that_cannot_be_added_to_harms_no_other(server: Valkey) -> None:
+    await EVENTS.tally().incr("found", unix_date=DAY).store(server)
+    await server.hset(EVENTS.day_names(DAY, server.layout)[0], "found", "no number")
+    await WORK.push(server, "a", "b")
+    worker = WORK.worker("mine")
+    settlements = [(item, pushed(server, item.raw)) for item in (await worker.take(server, 2, now=1.0)).items]
+    CLICKS.tally().incr("seen", unix_date=DAY).store(settlements[1][1])
+    assert await worker.settle_each(server, settlements) == [True, True]
+    assert await LIST.at().range(server) == [b"a", b"b"]
+    assert (await CLICKS.read(server, DAY)).counts["seen"] == 1
+
+
 async def test_a_due_member_is_settled_with_its_writes_or_not_at_all(server: Valkey) -> None:
     await LATER.schedule(server, "a", 5.0)
     worker = LATER.worker("mine")
@@ -411,6 +485,17 @@ class Guarding(ServerMachine):
             self.model.held.remove(item)
             for move in moves:
                 self.model.write(*move)
+
+    @rule(items=st.lists(st.tuples(NAMES, st.lists(WRITE, max_size=3)), max_size=3, unique_by=lambda one: one[0]))
+    def settle_each(self, items: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
+        given = [(Item(item, WORK.queue_key.codec.encode(item)), self.writes(moves)) for item, moves in items]
+        told = self.run(lambda: self.worker.settle_each(self.client, given))
+        for (item, moves), ours in zip(items, told, strict=True):
+            assert ours is (item in self.model.held)
+            if ours:
+                self.model.held.remove(item)
+                for move in moves:
+                    self.model.write(*move)
 
     def teardown(self) -> None:
         model, valkey = self.model, self.client

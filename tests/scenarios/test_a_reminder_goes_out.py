@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import httpx
+import pytest
 
 from keystead.app import Running
 from keystead.messaging.links.stats import LINKS_COUNTED
@@ -31,8 +32,10 @@ async def until(what):
     raise AssertionError(f"{what} did not come true within {PATIENCE_SECONDS:.0f} s")
 
 
-async def test_a_wish_becomes_a_text_whose_link_is_clicked(tmp_path):
+@pytest.mark.parametrize("payload_keys", ["", "k" * 40])
+async def test_a_wish_becomes_a_text_whose_link_is_clicked(tmp_path, payload_keys):
     app = installation(tmp_path, **{
+        "messaging.payload_keys": payload_keys,
         "reminders.youngest_seconds": 0, "messaging.quiet_from_hour": 0, "messaging.quiet_until_hour": 0,
     })
 

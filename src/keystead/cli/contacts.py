@@ -66,7 +66,7 @@ async def _import(settings: "Settings", file: Path, region: str | None) -> "Impo
         raise Invalid(f"{file} cannot be read: {error.strerror}") from None
     with opened, console(stderr=True).status("Importing…") as status:
         async with App(settings).running() as running:
-            reading = ContactsImport(running.database, running.outbox, running.clock)
+            reading = ContactsImport(running.database, running.outbox, running.clock, running.switchboard.veil)
             return await reading.run(
                 opened, region=region, on_broken=broken,
                 on_batch=lambda imported: status.update(f"{imported.lines:,} lines"),

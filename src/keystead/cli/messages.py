@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from keystead.messaging.touches import TraceEvent
-    from keystead.patterns import DeadLetter, WorkList
+    from keystead.patterns import DeadLetter
     from keystead.settings import Settings
     from keystead.switchboard import Switchboard
 
@@ -81,14 +81,15 @@ def dead(
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Show what was given up, grouped by queue and reason; with --replay, let it be tried again."""
+    from keystead.web.dead_places import PLACES
 
     async def ask(board: "Switchboard") -> dict[str, "list[DeadLetter]"]:
-        found = {}
-        for name, work in _works(board).items():
-            lanes = board.ground.valkey.lanes_of(work.queue_key)
-            if replay and (again := sum([await work.replay(lane, replay) for lane in lanes])):
+        found, now = {}, board.ground.clock.now()
+        for name, place in PLACES.items():
+            lanes = place.lanes(board.ground.valkey)
+            if replay and (again := sum([await place.replay(lane, replay, now) for lane in lanes])):
                 note(f"{again} of {name} are tried again")
-            found[name] = [letter for lane in lanes for letter in await work.dead_letters(lane, -MOST_LETTERS, -1)]
+            found[name] = [letter for lane in lanes for letter in await place.dead.range(lane, -MOST_LETTERS, -1)]
         return found
 
     found = _with_board(context, url, ask)
@@ -142,13 +143,6 @@ async def _work(settings: "Settings") -> None:
         await asyncio.wait((keeping, waiting), return_when=asyncio.FIRST_COMPLETED)
         keeping.cancel()
         waiting.cancel()
-
-
-def _works(board: "Switchboard") -> dict[str, "WorkList[Any]"]:
-    from keystead.messaging.touches.keys import TO_LOG, TO_SEND
-
-    works: list[WorkList[Any]] = [TO_SEND, TO_LOG, *(outlet.work for outlet in board.outlets.values())]
-    return {work.queue_key.pattern: work for work in works}
 
 
 def _life(events: "list[TraceEvent]") -> "Table":

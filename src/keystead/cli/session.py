@@ -33,11 +33,13 @@ def run_settings(context: typer.Context, **flags: object) -> "Settings":
 async def connected(settings: "Settings", *, only_looks: bool = False) -> AsyncIterator["Valkey"]:
     """A connection for the time of one command. Who ``only_looks`` may look at servers of any age."""
     from keystead.engine import connect
+    from keystead.keys import sealing
 
     valkey = await connect(settings.valkey.url, settings=settings.valkey, lanes=settings.messaging.lanes,
                            only_looks=only_looks)
     try:
-        yield valkey
+        with sealing(settings.messaging.payload_keys):
+            yield valkey
     finally:
         await valkey.aclose()
 

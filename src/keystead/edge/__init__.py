@@ -5,7 +5,7 @@ from keystead.edge.blocks import Block, Blocks
 from keystead.edge.callers import ANONYMOUS, USER_HEADER, USERS_SCOPE, Caller, CallerKind
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
-from keystead.edge.limits import API, LOGIN, REGISTER, RESET_PASSWORD, Decision, IpLimit
+from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
     Blocked,
@@ -32,6 +32,7 @@ __all__ = [
     "Forbidden",
     "Guard",
     "IpLimit",
+    "LINK",
     "LOGIN",
     "LOOPBACK",
     "Networks",
@@ -52,6 +53,7 @@ __all__ = [
     "USERS_SCOPE",
     "USER_HEADER",
     "Verdict",
+    "WRONG_CODE",
     "Weight",
     "client_address",
     "load_secret",

@@ -110,7 +110,7 @@ class Guard:
             self._away_until = time.monotonic() + STORE_WAIT_SECONDS
             return unseen
         decision = Decision(told.allowed, limit.most, told.remaining, told.reset_after_seconds)
-        if not decision.allowed:
+        if not decision.allowed and limit.weight:
             await self.violate(address, limit.weight, limit.name)
         return decision
 

@@ -62,6 +62,16 @@ RESET_PASSWORD_WINDOW = FixedWindow(
     personal=_PERSON, purpose="password resets asked for from one address in this window", writers=_GUARD,
     readers=_GUARD,
 )
+# Many people may share an address, and all of them open a link of the same campaign.
+LINK_WINDOW = FixedWindow(
+    EDGE, "link_ip:{ip}", kinds=_KINDS, most=1200, window_seconds=60, personal=_PERSON,
+    purpose="links in messages that were opened from one address in this window", writers=_GUARD, readers=_GUARD,
+)
+WRONG_CODE_WINDOW = FixedWindow(
+    EDGE, "wrong_code_ip:{ip}", kinds=_KINDS, most=60, window_seconds=600, personal=_PERSON,
+    purpose="short codes of links, tried from one address in this window, that lead nowhere; one that leads somewhere "
+    "is taken back", writers=_GUARD, readers=_GUARD,
+)
 API_IP, LOGIN_IP = API_WINDOW.key, LOGIN_WINDOW.key
 VIOLATIONS = IntegerKey(
     EDGE, "violations:{ip}", kinds=_KINDS, ttl=Sliding(VIOLATIONS_SECONDS, reads=False), personal=_PERSON,

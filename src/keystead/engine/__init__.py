@@ -4,11 +4,21 @@ from keystead.engine.address import Address, parse
 from keystead.engine.client import Valkey
 from keystead.engine.connect import connect
 from keystead.engine.embedded import EmbeddedServer, attach
-from keystead.engine.failures import AnswerLost, CutOff, ErrorReply, KeyMoved, LoginRefused, ServerAway, ServerTooOld
+from keystead.engine.failures import (
+    AnswerLost,
+    CutOff,
+    ErrorReply,
+    KeyMoved,
+    LoginRefused,
+    NotReplicated,
+    ServerAway,
+    ServerTooOld,
+)
 from keystead.engine.hub import Hub
 from keystead.engine.listener import Listener, Message
 from keystead.engine.lookout import Lookout, lookout
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.replicated import until_replicated
 from keystead.engine.scan import scan
 from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock
@@ -25,6 +35,7 @@ __all__ = [
     "LoginRefused",
     "Lookout",
     "Message",
+    "NotReplicated",
     "Pipeline",
     "Script",
     "ServerAway",
@@ -36,4 +47,5 @@ __all__ = [
     "parse",
     "scan",
     "sync_clock",
+    "until_replicated",
 ]

@@ -28,6 +28,7 @@ from keystead.engine.failures import AnswerLost, NotSent, ServerAway
 from keystead.engine.hub import Hub
 from keystead.engine.lanes import Laned, LaneHub
 from keystead.engine.pipeline import Pipeline
+from keystead.engine.replicated import replicate_taken
 from keystead.engine.scripts import Script
 from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Wire
 from keystead.errors import Invalid
@@ -336,6 +337,7 @@ class Valkey(Laned, redis.asyncio.Redis):  # type: ignore[misc]  # two of redis-
                         answers = await connection.send_block(raw, len(commands))
                     error = self._refusal(answers, connection)
                     if error is None:
+                        await replicate_taken(connection, raw, answers)
                         return answers
                 except TimeoutError:
                     error = AnswerLost(f"the answer was lost: nothing came for {most:g} s")

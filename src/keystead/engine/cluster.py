@@ -8,7 +8,7 @@ import redis.exceptions
 from redis.client import EMPTY_RESPONSE
 
 from keystead.engine.client import Valkey
-from keystead.engine.cluster_follow import REDIRECTS, Follower, Unit
+from keystead.engine.cluster_follow import REDIRECTS, Follower, Unit, is_redirect
 from keystead.engine.cluster_hub import ClusterHub
 from keystead.engine.cluster_pipeline import ClusterPipeline, units_of
 from keystead.engine.commands import OWN_PIPELINE, Plan, blocks, full_name, longest_wait_seconds, pack, plan
@@ -309,7 +309,8 @@ class ClusterValkey(Valkey):
         waits = [longest_wait_seconds(command) for command in commands]
         wait_seconds = None if None in waits else sum(filter(None, waits))
         await self._follower.follow(units, repeat=repeat, alone=True, wait_seconds=wait_seconds)
-        return [reply for unit in units for reply in unit.replies]
+        # A part that waited while its node went out of service was not run, and the others were: nobody can follow.
+        return [_out_of_service(reply) for unit in units for reply in unit.replies]
 
 
 class NodeValkey(Valkey):
@@ -338,6 +339,10 @@ async def _all(calls: Iterable[Awaitable[T]]) -> list[T]:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if not isinstance(result, BaseException)]
+
+
+def _out_of_service(reply: Reply) -> Reply:
+    return ServerAway(f"the node went out of service meanwhile: {reply}") if is_redirect(reply) else reply
 
 
 def _raised(reply: Reply) -> Reply:

@@ -10,6 +10,7 @@ from keystead.engine.client import MOST_REPEATS, NOT_YET, says_demoted
 from keystead.engine.commands import pack
 from keystead.engine.connection import Reply
 from keystead.engine.failures import AnswerLost, NotSent, ServerAway
+from keystead.engine.replicated import replicate_taken
 from keystead.engine.topology import NODE_PATIENCE_SECONDS, Node, Topology
 from keystead.engine.wire import FIRST_PAUSE_SECONDS
 from keystead.settings import ValkeySettings
@@ -127,6 +128,7 @@ class Follower:
                         replies = await connection.send_block(raw, length)
                 except TimeoutError:
                     raise AnswerLost(f"the answer was lost: nothing came for {most:g} s") from None
+                await replicate_taken(connection, raw, replies)
         else:
             connection = node.wire.connection or await node.wire.ready(
                 len(raw), asyncio.get_running_loop().time() + NODE_PATIENCE_SECONDS

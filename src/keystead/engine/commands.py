@@ -33,6 +33,28 @@ REPEATABLE = _words(
     "SLOWLOG GET", "SLOWLOG LEN", "XINFO CONSUMERS", "XINFO GROUPS", "XINFO STREAM",
 }  # fmt: skip
 
+# First words of commands that leave nothing behind that a replica must have: reads, what concerns one server or one
+# connection alone, and blocking commands, whose writes are looked after when they took something.
+_UNREPLICATED = frozenset(
+    name.encode() for name in (
+        *(name for name in REPEATABLE if " " not in name), "ACL", "ASKING", "AUTH", "BGREWRITEAOF", "BGSAVE", "CLIENT",
+        "CLUSTER", "CONFIG", "DEBUG", "DISCARD", "EXEC", "HELLO", "LATENCY", "MEMORY", "MULTI", "OBJECT", "PUBLISH",
+        "PUBSUB", "READONLY", "SAVE", "SCRIPT", "SELECT", "SLOWLOG", "SPUBLISH", "UNWATCH", "WAIT", "WAITAOF", "WATCH",
+        "BLMOVE", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN",
+    )
+)  # fmt: skip
+
+
+def writes(name: bytes) -> bool:
+    """Whether a command with this first word may change what replicas must have."""
+    return name.upper() not in _UNREPLICATED
+
+
+def wait_for(replicas: int, seconds: float) -> tuple[str, int, int]:
+    """The command that is answered when so many replicas have what its connection wrote, or when the time is over."""
+    return "WAIT", replicas, max(1, round(seconds * 1000))
+
+
 # What redis-py puts among the options for itself.
 NOT_FOR_CALLBACKS = frozenset((EMPTY_RESPONSE, NEVER_DECODE, "keys"))
 

@@ -8,6 +8,7 @@ from keystead.engine.client import Valkey
 from keystead.engine.connect_pool import redis_pool
 from keystead.engine.endpoint import Endpoint
 from keystead.engine.sentinel import following_pool, primary_finder
+from keystead.errors import Invalid
 from keystead.keys.layout import Layout
 from keystead.settings import ValkeySettings
 
@@ -18,17 +19,19 @@ async def connect(
     settings: ValkeySettings | None = None,
     layout: Layout | None = None,
     lanes: int = 1,
+    replicas: int | None = None,
     only_looks: bool = False,
 ) -> Valkey:
     """A client for the server at ``url``, connected and logged in.
 
     ``layout`` defaults to plain names on one server and tagged names on a cluster, where the keys of laned keyspaces
-    are there in so many ``lanes``; all who use a cluster must say the same. Raises at once what is wrong: ``Invalid``
-    for the URL, ``Unavailable`` for a server that is away, too old, or does not let us in. Who ``only_looks`` is not
-    refused by age, down to Redis 6: the commands that read keys are the same there.
+    are there in so many ``lanes``; all who use a cluster must say the same. With ``replicas`` (by default what the
+    settings say) a write is answered when so many of them have it. Raises at once what is wrong: ``Invalid`` for the
+    URL, ``Unavailable`` for a server that is away, too old, or does not let us in. Who ``only_looks`` is not refused by
+    age, down to Redis 6: the commands that read keys are the same there.
     """
     address = parse(url) if isinstance(url, str) else url
-    settings = settings or ValkeySettings()
+    settings = _checked(settings or ValkeySettings(), replicas, address)
     if address.kind is Kind.EMBEDDED:
         from keystead.engine.embedded import attach
 
@@ -53,6 +56,21 @@ async def connect(
 
         valkey = Valkey(find, pool=redis_pool(endpoint), settings=settings, layout=layout or Layout.PLAIN)
     return await _opened(valkey, address)
+
+
+def _checked(settings: ValkeySettings, replicas: int | None, address: Address) -> ValkeySettings:
+    if replicas is not None:
+        settings = replace(settings, replicas=replicas)
+    if settings.replicas < 0:
+        raise Invalid(f"replicas counts servers; {settings.replicas} is less than none")
+    if settings.replicas and address.kind is Kind.EMBEDDED:
+        raise Invalid("the embedded server has no replicas that a write could wait for; leave valkey.replicas at 0")
+    if settings.replicas and not 0 < settings.replicas_timeout_seconds < settings.command_timeout_seconds:
+        raise Invalid(
+            f"valkey.replicas_timeout_seconds is {settings.replicas_timeout_seconds:g}; it must be more than 0 and"
+            f" less than valkey.command_timeout_seconds, which is {settings.command_timeout_seconds:g}"
+        )
+    return settings
 
 
 async def _opened(valkey: Valkey, address: Address) -> Valkey:

@@ -57,7 +57,9 @@ class Dedicated:
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                connection = await open_connection(await self._find(), self._settings, on_lost=self._on_lost)
+                connection = await open_connection(
+                    await self._find(), self._settings, on_lost=self._on_lost, replicas=self._settings.replicas
+                )
                 if not self._closed:
                     return connection
                 connection.abort("the client was closed")

@@ -6,12 +6,14 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import redis.exceptions
 
 from keystead.engine.commands import pack
 from keystead.engine.connection import Connection, Reply
 from keystead.engine.failures import AnswerLost, LoginRefused, NotSent, ServerAway, ServerTooOld
+from keystead.engine.replicated import ReplicatedConnection
 from keystead.settings import ValkeySettings
 
 OLDEST = {"valkey": 8, "redis": 7}
@@ -45,18 +47,25 @@ async def open_connection(
     *,
     on_lost: Callable[[Connection, str], None],
     on_push: Callable[[list[Reply]], None] | None = None,
+    replicas: int = 0,
 ) -> Connection:
-    """Connect and log in. Refuses a server that is loading, too old, or does not let us in."""
+    """Connect and log in. Refuses a server that is loading, too old, or does not let us in.
+
+    With ``replicas``, a write on the connection is answered when so many of them have it.
+    """
     loop = asyncio.get_running_loop()
 
     def build() -> Connection:
-        return Connection(
-            loop,
-            limit_bytes=settings.in_flight_bytes,
-            timeout_seconds=settings.command_timeout_seconds,
-            on_lost=on_lost,
-            on_push=on_push,
-        )
+        options: dict[str, Any] = {
+            "limit_bytes": settings.in_flight_bytes,
+            "timeout_seconds": settings.command_timeout_seconds,
+            "on_lost": on_lost,
+            "on_push": on_push,
+        }
+        if replicas:
+            seconds = settings.replicas_timeout_seconds
+            return ReplicatedConnection(loop, replicas=replicas, seconds=seconds, **options)
+        return Connection(loop, **options)
 
     connection: Connection | None = None
     try:

@@ -18,6 +18,16 @@ class AnswerLost(ReplyLost, redis.exceptions.ConnectionError):
     """The connection broke after the command left; it may or may not have been applied."""
 
 
+class NotReplicated(AnswerLost):
+    """The write was applied, but too few replicas had it in time: a failover may still take it back."""
+
+    @classmethod
+    def by(cls, had: object, wanted: int, seconds: float) -> "NotReplicated":
+        """``had`` is the answer to WAIT: how many replicas, or why the server did not say."""
+        seen = f"{had} of {wanted} replicas had it after {seconds:g} s" if isinstance(had, int) else str(had)
+        return cls(f"the write was applied, but a failover may still take it back: {seen}")
+
+
 class LoginRefused(Unavailable, redis.exceptions.AuthenticationError):
     """The server is there and does not let us in; waiting will not help."""
 

@@ -18,8 +18,10 @@ from keystead.engine.commands import (
     STATEFUL,
     blocks,
     full_name,
+    wait_for,
+    writes,
 )
-from keystead.engine.failures import AnswerLost, LoginRefused, ServerAway
+from keystead.engine.failures import AnswerLost, LoginRefused, NotReplicated, ServerAway
 from keystead.engine.scripts import Script
 from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from keystead.errors import DeclarationError, Invalid
@@ -144,7 +146,9 @@ class Pipeline(RedisPipeline):
         connection = self._own_connection()
         async with self._in_time():
             await connection.send_command(*command)
-            return decode(await connection.read_response())
+            reply = await connection.read_response()
+        await self._replicated(connection, [command])
+        return decode(reply)
 
     @property
     def _patience_seconds(self) -> float:
@@ -158,7 +162,9 @@ class Pipeline(RedisPipeline):
         while True:
             try:
                 async with self._in_time():
-                    return await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                    reply = await super().immediate_execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                await self._replicated(self.connection, [args])
+                return reply
             except ServerAway:
                 # Raised only before anything is watched: the pooled connection was stale, or the server is away.
                 if loop.time() + pause > deadline:
@@ -259,8 +265,25 @@ class Pipeline(RedisPipeline):
                     replies.append(await connection.read_response())
                 except redis.exceptions.ResponseError as error:
                     replies.append(error)
+        if replies and replies[-1] is not None and not isinstance(replies[-1], Exception):
+            await self._replicated(connection, commands)
         self.watching = False
         return self._inside(replies) if self._atomic else replies
+
+    async def _replicated(self, connection: Any, commands: Sequence[Any]) -> None:
+        """What the shared connection does by itself: ask whether the replicas have what was written."""
+        settings = self._valkey.settings
+        if not settings.replicas or not any(writes(_first_word(command)) for command in commands):
+            return
+        seconds, found = settings.replicas_timeout_seconds, None
+        async with self._in_time():
+            await connection.send_command(*wait_for(settings.replicas, seconds))
+            try:
+                found = await connection.read_response()
+            except redis.exceptions.ResponseError as error:
+                found = error
+        if not isinstance(found, int) or found < settings.replicas:
+            raise NotReplicated.by(found, settings.replicas, seconds)
 
     def _own_connection(self) -> Any:
         return self.connection
@@ -326,3 +349,7 @@ def _raised(reply: Reply) -> Reply:
     if isinstance(reply, Exception):
         raise reply
     return reply
+
+
+def _first_word(command: Command) -> bytes:
+    return full_name(command).partition(" ")[0].encode()

@@ -123,7 +123,13 @@ class Wire:
 
     async def _connect(self) -> None:
         endpoint = await self._find()
-        connection = await open_connection(endpoint, self._settings, on_lost=self._on_lost, on_push=self._on_push)
+        connection = await open_connection(
+            endpoint,
+            self._settings,
+            on_lost=self._on_lost,
+            on_push=self._on_push,
+            replicas=self._settings.replicas if self._on_push is None else 0,  # who listens writes nothing
+        )
         try:
             if self._on_open is not None:
                 await self._on_open(connection)

@@ -10,9 +10,11 @@ from keystead.jobs.callbacks import (
     FailurePolicy,
     callback_record,
     check_callback,
+    closed,
     decode_data_raw,
     encode_data_raw,
     job_list,
+    opened,
 )
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob, current_job
@@ -109,6 +111,7 @@ __all__ = [
     "awaiting_done",
     "callback_record",
     "check_callback",
+    "closed",
     "cron",
     "current_job",
     "decode_data_raw",
@@ -117,6 +120,7 @@ __all__ = [
     "graceful_sleep",
     "job",
     "job_list",
+    "opened",
     "preview",
     "say_done",
     "telling",

@@ -1,7 +1,7 @@
 """Where a batch job takes its items from: a work list, or what is due in a delayed set; each with a purgatory."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Protocol, TypeVar
@@ -12,6 +12,7 @@ from keystead.errors import Unavailable
 from keystead.jobs.retry import RetryLater
 from keystead.keys.references_collections import scored_pairs
 from keystead.patterns import DelayedSet, DueItem, Item, WorkList, Writes
+from keystead.patterns.worklist_worker import answer
 
 LONGEST_SLEEP_SECONDS = 1.0
 
@@ -47,16 +48,16 @@ class SettledSlice(Generic[Held]):
     refused: list[tuple[Held, ErrorReply]]
 
 
-async def _judged(items: Sequence[Held], settled: Sequence[Awaitable[bool]]) -> SettledSlice[Held]:
+def _judged(items: Sequence[Held], settled: Sequence[bool | ErrorReply]) -> SettledSlice[Held]:
     """``Unavailable`` where the server refuses everything for now: then no item is to blame."""
     lost, refused = 0, []
     for item, each in zip(items, settled, strict=True):
-        try:
-            lost += not await each
-        except ErrorReply as error:
-            if str(error).startswith(REFUSES_EVERYTHING) or "used memory > 'maxmemory'" in str(error):
-                raise Unavailable(f"the server takes no writes for now: {error}") from error
-            refused.append((item, error))
+        if isinstance(each, bool):
+            lost += not each
+            continue
+        if str(each).startswith(REFUSES_EVERYTHING) or "used memory > 'maxmemory'" in str(each):
+            raise Unavailable(f"the server takes no writes for now: {each}") from each
+        refused.append((item, each))
     return SettledSlice(lost, refused)
 
 
@@ -140,10 +141,8 @@ class ListSource(Generic[T]):
     async def settle(
         self, valkey: Valkey, settlements: Sequence[tuple[Item[T], Writes]]
     ) -> "SettledSlice[Item[T]]":
-        async with valkey.pipeline(transaction=False) as pipeline:
-            settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
-            await pipeline.execute(raise_on_error=False)
-        return await _judged([item for item, _ in settlements], settled)
+        settled = await self._worker.settle_each(valkey, settlements)
+        return _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[Item[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)
@@ -224,9 +223,10 @@ class DueSource(Generic[T]):
         self, valkey: Valkey, settlements: Sequence[tuple[DueItem[T], Writes]]
     ) -> "SettledSlice[DueItem[T]]":
         async with valkey.pipeline(transaction=False) as pipeline:
-            settled = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
+            asked = [self._worker.settle(pipeline, item, writes) for item, writes in settlements]
             await pipeline.execute(raise_on_error=False)
-        return await _judged([item for item, _ in settlements], settled)
+        settled = [await answer(each) for each in asked]
+        return _judged([item for item, _ in settlements], settled)
 
     async def finish(self, valkey: Valkey, effects: Pipeline | None, items: Sequence[DueItem[T]]) -> int:
         finishing = self._worker.finish(valkey if effects is None else effects, items)

@@ -1,7 +1,8 @@
 """Job callbacks: the job that something stored will be followed by, and what it is told of the outcome.
 
 A callback is a ``JobRef`` inside another record. When the outcome is known, the job is queued with its arguments and
-one more, ``data_raw``: the outcome as JSON, compressed, in letters that are safe anywhere.
+one more, ``data_raw``: the outcome as JSON, compressed, in letters that are safe anywhere. In a process that seals what
+it writes (``keystead.keys.sealed``) it is sealed too.
 """
 
 import base64
@@ -16,7 +17,8 @@ import msgspec
 from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobRef
-from keystead.keys import Layout, ListRef
+from keystead.keys import Layout, ListRef, Undecodable
+from keystead.keys.sealed import TOKEN, is_sealing, seal, unseal
 
 T = TypeVar("T")
 
@@ -24,6 +26,8 @@ DATA_RAW: Final = "data_raw"
 MOST_TEXT: Final = 256 * 1024  # characters of data_raw
 MOST_BYTES: Final = 4 * 1024 * 1024  # of JSON inside; a few hundred characters can hold gigabytes
 _GZIP: Final = 16 + zlib.MAX_WBITS
+_SEALED: Final = "sealed."  # a dot is in no base64
+_BOUND: Final = b"data_raw"
 
 
 def encode_data_raw(value: object) -> str:
@@ -35,7 +39,8 @@ def encode_data_raw(value: object) -> str:
     if len(raw) > MOST_BYTES:
         raise Invalid(f"a callback is told at most {MOST_BYTES:,} bytes of JSON, this is {len(raw):,}: tell it less")
     packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)  # without the time of day that the gzip module would add
-    text = base64.urlsafe_b64encode(packer.compress(raw) + packer.flush()).decode()
+    packed = packer.compress(raw) + packer.flush()
+    text = _SEALED + seal(packed, _BOUND).decode() if is_sealing() else base64.urlsafe_b64encode(packed).decode()
     if len(text) > MOST_TEXT:
         raise Invalid(f"{DATA_RAW} may have {MOST_TEXT:,} characters, this has {len(text):,}: tell it less")
     return text
@@ -51,7 +56,10 @@ def decode_data_raw(text: str, of: Any = Any) -> Any:
         raise Invalid(f"{DATA_RAW} has {len(text):,} characters, at most {MOST_TEXT:,} are read")
     unpacker = zlib.decompressobj(_GZIP)
     try:
-        packed = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
+        if text.startswith(_SEALED):
+            packed = _unsealed(text)
+        else:
+            packed = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
         raw = unpacker.decompress(packed, MOST_BYTES)
     except (UnicodeEncodeError, binascii.Error, zlib.error):
         raise Invalid(f"{DATA_RAW} is not url-safe base64 of gzip") from None
@@ -63,6 +71,26 @@ def decode_data_raw(text: str, of: Any = Any) -> Any:
         return msgspec.json.decode(raw, type=of)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"{DATA_RAW} does not hold what was expected: {error}") from None
+
+
+def _unsealed(text: str) -> bytes:
+    token = text.removeprefix(_SEALED).encode("ascii")
+    if TOKEN.fullmatch(token) is None:
+        raise Invalid(f"{DATA_RAW} says that it is sealed, and is not")
+    try:
+        return unseal(token, _BOUND)
+    except Undecodable as error:
+        raise Invalid(f"{DATA_RAW} cannot be read: {error.reason}") from None
+
+
+def closed(value: object) -> Any:
+    """An argument of a job that is personal: sealed where this process seals, else as it is. ``opened`` reads both."""
+    return encode_data_raw(value) if is_sealing() else value
+
+
+def opened(argument: Any) -> Any:
+    """What ``closed`` was given."""
+    return decode_data_raw(argument) if isinstance(argument, str) and argument.startswith(_SEALED) else argument
 
 
 def check_callback(callback: JobRef) -> None:

@@ -77,9 +77,12 @@ class Jobs:
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, url: str, book: JobBook | None = None) -> AsyncIterator[Self]:
-        """A client with a connection of its own, for as long as the block runs."""
-        valkey = await connect(url)
+    async def connect(cls, url: str, book: JobBook | None = None, *, replicas: int = 0) -> AsyncIterator[Self]:
+        """A client with a connection of its own, for as long as the block runs.
+
+        With ``replicas`` a job counts as queued when so many of them have it.
+        """
+        valkey = await connect(url, replicas=replicas)
         try:
             clock = SystemClock()
             await sync_clock(valkey, clock)

@@ -39,6 +39,7 @@ from keystead.keys.references_hashes import MapRef, RecordRef
 from keystead.keys.references_streams import ChannelRef, GeoRef, Place, StreamRef
 from keystead.keys.references_values import FlagRef, IntegerRef, LockRef, StringRef
 from keystead.keys.registry import Match, Registry
+from keystead.keys.sealed import Sealed, sealing
 from keystead.keys.slots import SLOTS, hash_tag, key_slot
 from keystead.keys.spelling import read_key, spell_key
 from keystead.keys.tags import Lane, Tag
@@ -130,6 +131,7 @@ __all__ = [
     "Rest",
     "SHA256",
     "SLOTS",
+    "Sealed",
     "SetKey",
     "SetRef",
     "Sized",
@@ -164,6 +166,7 @@ __all__ = [
     "kind_of_text",
     "personal_marks",
     "read_key",
+    "sealing",
     "spell_key",
     "to_html",
     "to_markdown",

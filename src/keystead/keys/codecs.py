@@ -213,7 +213,11 @@ _BY_TYPE: Final[dict[object, Codec[Any]]] = {str: TEXT, int: INTEGER, float: FLO
 
 def codec_of(of: Of[T]) -> Codec[T]:
     """The codec itself, or the usual one of a type: text, integer, float, bytes, and JSON for everything else."""
+    from keystead.keys.sealed import SealedJson, sealed_fields  # stands on this module
+
     if not isinstance(of, type) and isinstance(of, Codec):
         return of
     known = _BY_TYPE.get(of)
-    return known if known is not None else JsonCodec(of)
+    if known is not None:
+        return known
+    return SealedJson(of) if sealed_fields(of) else JsonCodec(of)

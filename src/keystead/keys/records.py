@@ -12,7 +12,8 @@ import msgspec
 from msgspec import inspect as shapes
 
 from keystead.errors import DeclarationError
-from keystead.keys.codecs import RAW, Codec, JsonCodec, TextCodec, Undecodable
+from keystead.keys.codecs import RAW, Codec, JsonCodec, TextCodec, Undecodable, codec_of
+from keystead.keys.sealed import SealedField, is_sealed, unmarked
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -26,7 +27,7 @@ class RecordCodec(Generic[T]):
         self.of = of
         self.name = f"record {of.__name__}"
         self._fields = {field.encode_name: field for field in msgspec.structs.fields(of)}
-        self._codecs = {name: _field_codec(field.type) for name, field in self._fields.items()}
+        self._codecs = {name: _field_codec(field.type, name) for name, field in self._fields.items()}
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -106,7 +107,9 @@ class _YesNo:
         raise Undecodable("neither 1 nor 0", 0)
 
 
-def _field_codec(annotation: Any) -> Codec[Any]:
+def _field_codec(annotation: Any, name: str) -> Codec[Any]:
+    if is_sealed(annotation):
+        return SealedField(_field_codec(unmarked(annotation), name), name)
     plain = _without_none(annotation)
     shape = shapes.type_info(plain)
     if isinstance(shape, shapes.BytesType):
@@ -115,7 +118,7 @@ def _field_codec(annotation: Any) -> Codec[Any]:
         return _YesNo()
     if isinstance(shape, _TEXTUAL) or _all_text(shape):
         return _Textual(plain)
-    codec: Codec[Any] = JsonCodec(plain)
+    codec: Codec[Any] = codec_of(plain) if isinstance(shape, shapes.StructType) else JsonCodec(plain)
     return codec
 
 
@@ -126,7 +129,7 @@ def _all_text(shape: shapes.Type) -> bool:
 
 
 def _is_optional(annotation: Any) -> bool:
-    return type(None) in typing.get_args(annotation)
+    return type(None) in typing.get_args(unmarked(annotation))
 
 
 def _without_none(annotation: Any) -> Any:

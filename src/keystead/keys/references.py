@@ -103,7 +103,10 @@ class KeyReference(Reference):
 
     def _choosing(self: Self, moment: Moment) -> Self:
         self.declaration.ttl.moment(moment, None)  # refuses at once what the rule does not allow
-        return type(self)(self.declaration, self.arguments, moment)
+        chosen = object.__new__(type(self))
+        chosen.declaration, chosen.arguments, chosen.logical = self.declaration, self.arguments, self.logical
+        chosen._chosen = moment
+        return chosen
 
     def _write(
         self, executor: Executor, command: Command, decode: Callable[[Reply], T], *,

@@ -6,7 +6,7 @@ comes from the declaration's ``kinds``. Colons part a key into segments.
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -81,6 +81,9 @@ class Template:
         self.names = tuple(variable.name for variable in self.variables)
         self.segments = _segments(self.parts)
         self._check_readable()
+        # Keys are filled in for every command, so what never changes is made here: a format, and how text is checked.
+        self._format = "".join(part.replace("%", "%%") if isinstance(part, str) else "%s" for part in self.parts)
+        self._checks = tuple((variable, *_check_of(variable.kind)) for variable in self.variables)
 
     def __repr__(self) -> str:
         return f"<template {self.spelling}>"
@@ -108,14 +111,18 @@ class Template:
                 f"{self.spelling}: takes {len(self.names)} variables ({', '.join(self.names) or 'none'}), "
                 f"got {len(positional)}"
             )
-        return {
-            variable.name: self._text(variable, value)
-            for variable, value in zip(self.variables, positional, strict=True)
-        }
+        bound = {}
+        for (variable, is_usual, accepts), value in zip(self._checks, positional):  # noqa: B905 - checked, and it is hot
+            usual = is_usual and value.__class__ is str and value.isascii() and value.isprintable()
+            bound[variable.name] = value if usual and value and accepts(value) else self._text(variable, value)  # type: ignore[arg-type]
+        return bound  # type: ignore[return-value]
 
     def fill(self, arguments: Mapping[str, str]) -> str:
         """The key for arguments that ``bind`` made."""
-        return "".join(part if isinstance(part, str) else arguments[part.name] for part in self.parts)
+        names = self.names
+        if len(names) == 1:
+            return self._format % arguments[names[0]]
+        return self._format % tuple([arguments[name] for name in names]) if names else self.spelling
 
     def match(self, text: str) -> dict[str, str] | None:
         """The arguments with which this pattern gives ``text``, if there are any."""
@@ -174,6 +181,11 @@ class Template:
                         f"{self.spelling}: {{{left.name}}} may itself contain {right[0]!r}, so its end cannot be told; "
                         "use a colon or a narrower kind"
                     )
+
+
+def _check_of(kind: Kind) -> tuple[bool, Callable[[str], object]]:
+    """Whether text goes into a key of this kind as it is, and what recognises it."""
+    return type(kind).to_text is Kind.to_text, kind.recogniser()
 
 
 def _parse(pattern: str, kinds: Mapping[str, Kind]) -> tuple[Part, ...]:

@@ -7,6 +7,7 @@ milliseconds, as the server keeps them.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from keystead.errors import DeclarationError
@@ -32,6 +33,7 @@ class Moment:
         return ("PEXPIREAT" if self.absolute else "PEXPIRE", key, self.milliseconds, *condition)
 
 
+@lru_cache(maxsize=1024)
 def lasting(seconds: float) -> Moment:
     return Moment(_milliseconds(seconds))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from keystead.members.timezones import TIMEZONE_JOB, Timezones, checked_zone, store_zone, zone_of
     from keystead.members.users import Member, Users
     from keystead.members.utms import Utm
+    from keystead.members.veil import Veil
     from keystead.members.visitors import Source, Visitors
 else:
     __getattr__ = opened_when_used(__name__)
@@ -50,6 +51,7 @@ __all__ = [
     "Timezones",
     "Users",
     "Utm",
+    "Veil",
     "Visitors",
     "checked_zone",
     "find_person",

@@ -1,6 +1,7 @@
 """The one spelling of an email address and of a phone number. What is wrong with one is said without repeating it."""
 
-from functools import cache
+import re
+from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import Final
@@ -10,13 +11,30 @@ from keystead.errors import Invalid
 
 MOST_EMAIL_CHARACTERS: Final = 254
 MOST_PHONE_CHARACTERS: Final = 40
+MOST_NAME_CHARACTERS: Final = 64
+_PLAIN_LOCAL: Final = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*")
+# Names that are the same in any case, by RFC 2142; the library writes them in lower case.
+_ROLES: Final = frozenset((
+    "info", "marketing", "sales", "support", "abuse", "noc", "security", "postmaster", "hostmaster", "usenet", "news",
+    "webmaster", "www", "uucp", "ftp",
+))
 
 
 def normal_email(text: str) -> str:
     """The address as it is stored and written to; ``Invalid`` says what is wrong with it. Asks no name server."""
-    validator = _loaded("email_validator")
     if len(text) > MOST_EMAIL_CHARACTERS:
         raise Invalid(f"the email address is too long: {len(text)} characters, at most {MOST_EMAIL_CHARACTERS} can be")
+    # Most addresses are plain and of few domains, and it is the domain that takes long to judge.
+    name, _, domain = text.strip().rpartition("@")
+    if _PLAIN_LOCAL.fullmatch(name) is not None and name.lower() not in _ROLES:
+        known = _normal_domain(domain)
+        if known is not None:
+            return f"{name}@{known}"
+    return _judged(text)
+
+
+def _judged(text: str) -> str:
+    validator = _loaded("email_validator")
     try:
         # Addresses of test.example and the like are for tests, and are as good as any where nothing is looked up.
         found = validator.validate_email(text.strip(), check_deliverability=False, test_environment=True)
@@ -24,6 +42,19 @@ def normal_email(text: str) -> str:
         raise Invalid(f"this is no email address: {_first_line(error)}") from None
     normal: str = found.normalized
     return normal
+
+
+@lru_cache(maxsize=4096)
+def _normal_domain(domain: str) -> str | None:
+    """A plain domain as it is stored; None for what is none, or is not plain. With a name of any length that can be
+    before it an address is short enough."""
+    if not domain.isascii() or len(domain) > MOST_EMAIL_CHARACTERS - MOST_NAME_CHARACTERS - 1:
+        return None
+    try:
+        normal = _judged(f"a@{domain}").removeprefix("a@")
+    except Invalid:
+        return None
+    return normal if normal.isascii() else None
 
 
 def folded_email(text: str) -> str:

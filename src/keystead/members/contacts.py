@@ -23,6 +23,7 @@ from keystead.members.contact_tables import (
 )
 from keystead.members.people import EMAIL_SUPPRESSED, PHONE_SUPPRESSED, lock_person
 from keystead.members.tables import USERS
+from keystead.members.veil import Veil
 from keystead.store import Database, SqlOutbox
 
 STEP: Final = 100
@@ -104,8 +105,10 @@ _PHONE: Final = _Kind(
 class Contacts:
     """Stores and finds contacts. Each change is one transaction, logged, counted once, and told to the reminders."""
 
-    def __init__(self, database: Database, outbox: SqlOutbox, clock: Clock) -> None:
-        self._database, self._outbox, self._clock = database, outbox, clock
+    def __init__(
+        self, database: Database, outbox: SqlOutbox, clock: Clock, veil: Veil = Veil()  # noqa: B008 - a value
+    ) -> None:
+        self._database, self._outbox, self._clock, self._veil = database, outbox, clock, veil
 
     # -- changes ----------------------------------------------------------------------------------------------------
 
@@ -146,14 +149,17 @@ class Contacts:
     async def erase(self, sub: UserSub) -> None:
         """Forget every way to reach the person and how they came about, in one transaction; the rooms above are told.
 
-        Addresses that must not be written to stay on their list. ``NotFound`` without the person.
+        Addresses that must not be written to stay on their list, as a hash if nobody else has them. The person stays:
+        their row goes with their account. ``NotFound`` without the person.
         """
         now = self._clock.now()
         changes = ContactChanges(now)
         async with self._database.transaction() as sql:
             user = await lock_person(sql, sub)
             addresses = USER_EMAIL_ADDRESSES.c
+            numbers = USER_PHONE_NUMBERS.c
             had = list(await sql.scalars(select(addresses.folded).where(addresses.user_id == user)))
+            had_numbers = list(await sql.scalars(select(numbers.phone_number).where(numbers.user_id == user)))
             for table, name in (
                 (USER_PUSH_TOKENS, "push"), (USER_EMAIL_ADDRESSES, "email"), (USER_PHONE_NUMBERS, "phone"),
             ):
@@ -166,6 +172,9 @@ class Contacts:
                 await sql.execute(delete(table).where(table.c.user_id == user))
             shared = exists().where(addresses.folded == EMAIL_FAILURES.c.folded)
             await sql.execute(delete(EMAIL_FAILURES).where(EMAIL_FAILURES.c.folded.in_(had), ~shared))
+            left = set(await sql.scalars(select(addresses.folded).where(addresses.folded.in_(had))))
+            left |= set(await sql.scalars(select(numbers.phone_number).where(numbers.phone_number.in_(had_numbers))))
+            await self._veil.draw(sql, set(had) - left, set(had_numbers) - left)
             await changes.store(sql, self._database, self._outbox)
             await self._outbox.enqueue(sql, ERASED_JOB, user_sub=sub)
 
@@ -236,6 +245,10 @@ class Contacts:
                     **kind.values(normal), user_id=user, verified=verified, receives_notifications=enabled,
                     created_at=now,
                 ))
+                if kind is _EMAIL:
+                    await self._veil.lift_emails(sql, {kind.key(normal): normal})
+                else:
+                    await self._veil.lift_phones(sql, [normal])
                 action = Action.CREATE_VERIFIED if verified else Action.CREATE_UNVERIFIED
                 changes.did(user, kind.name, normal, action, why, enabled=enabled)
             elif verified and not row.verified:

@@ -15,6 +15,7 @@ from keystead.members.contact_changes import Action, ContactChanges
 from keystead.members.contact_tables import USER_EMAIL_ADDRESSES, USER_PHONE_NUMBERS
 from keystead.members.contacts_lines import BrokenLine, ContactLine, ContactLines
 from keystead.members.people import lock_people
+from keystead.members.veil import Veil
 from keystead.store import Database, SqlOutbox
 
 BATCH_LINES: Final = 1000
@@ -50,8 +51,10 @@ class _Given:
 class ContactsImport:
     """Imports contacts. Who repeats it, also after it was cut off, changes nothing that was imported before."""
 
-    def __init__(self, database: Database, outbox: SqlOutbox, clock: Clock) -> None:
-        self._database, self._outbox, self._clock = database, outbox, clock
+    def __init__(
+        self, database: Database, outbox: SqlOutbox, clock: Clock, veil: Veil = Veil()  # noqa: B008 - a value
+    ) -> None:
+        self._database, self._outbox, self._clock, self._veil = database, outbox, clock, veil
 
     async def run(
         self, file: BinaryIO, *, region: str | None = None,
@@ -92,6 +95,8 @@ class ContactsImport:
                     (USER_PHONE_NUMBERS, "phone_number", "phone_number", "phone", "sms", "phone_verify_finish", phones),
                 )
             ]
+            await self._veil.lift_emails(sql, {each.key: each.address for each in emails})
+            await self._veil.lift_phones(sql, (each.key for each in phones))
             await changes.store(sql, self._database, self._outbox)
         created, verified = (sum(each) for each in zip(*counts, strict=True))
         result.created += created

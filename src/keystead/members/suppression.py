@@ -21,6 +21,7 @@ from keystead.members.contact_tables import (
     USER_PHONE_NUMBERS,
 )
 from keystead.members.tables import USERS, VISITORS
+from keystead.members.veil import Veil
 from keystead.store import Database, SqlOutbox
 
 # So many failures that may pass by themselves, within so long, count as one that does not.
@@ -54,8 +55,10 @@ _TOLD: Final = {EmailReason.USER: "user", PhoneReason.USER: "user", PhoneReason.
 class Suppression:
     """Keeps both lists. Each change is one transaction with all that follows from it, and safe to repeat."""
 
-    def __init__(self, database: Database, outbox: SqlOutbox, clock: Clock) -> None:
-        self._database, self._outbox, self._clock = database, outbox, clock
+    def __init__(
+        self, database: Database, outbox: SqlOutbox, clock: Clock, veil: Veil = Veil()  # noqa: B008 - a value
+    ) -> None:
+        self._database, self._outbox, self._clock, self._veil = database, outbox, clock, veil
 
     # -- email ------------------------------------------------------------------------------------------------------
 
@@ -82,7 +85,7 @@ class Suppression:
         async with self._database.transaction() as sql:
             await self._database.insert_many(sql, EMAIL_FAILURES, [row], ignore_conflicts=True)
             if _is_transient(kind, extra) and await self._recent_failures(sql, folded, now) < TRANSIENT_FAILURES:
-                return await _is_listed(sql, folded)
+                return await _is_listed(sql, (folded, self._veil.of(folded)))
             await self._suppress_email(sql, address, kind)
             return True
 
@@ -105,7 +108,8 @@ class Suppression:
         """Let an address be written to again; says whether it was on the list."""
         folded, changes = folded_email(address), ContactChanges(self._clock.now())
         async with self._database.transaction() as sql:
-            gone = await sql.execute(delete(SUPPRESSED_EMAILS).where(SUPPRESSED_EMAILS.c.folded == folded))
+            either = SUPPRESSED_EMAILS.c.folded.in_((folded, self._veil.of(folded)))
+            gone = await sql.execute(delete(SUPPRESSED_EMAILS).where(either))
             if not gone.rowcount:
                 return False
             for sub in await _people_of_email(sql, folded):
@@ -155,9 +159,8 @@ class Suppression:
             user, sub, verified, enabled = owners[0]
             own = (USER_PHONE_NUMBERS.c.user_id == user, USER_PHONE_NUMBERS.c.phone_number == number)
             await sql.execute(update(USER_PHONE_NUMBERS).where(*own).values(verified=True, receives_notifications=True))
-            gone = await sql.execute(
-                delete(SUPPRESSED_PHONE_NUMBERS).where(SUPPRESSED_PHONE_NUMBERS.c.phone_number == number)
-            )
+            either = SUPPRESSED_PHONE_NUMBERS.c.phone_number.in_((number, self._veil.of(number)))
+            gone = await sql.execute(delete(SUPPRESSED_PHONE_NUMBERS).where(either))
             if not verified:
                 changes.did(user, "phone", number, Action.VERIFY, "sms_start")
             if not enabled:
@@ -197,10 +200,13 @@ class Suppression:
         ) or 0
 
     async def _listed(self, column: ColumnElement[str], keys: list[str]) -> set[str]:
+        """Those of the keys that are listed, spelled out or veiled."""
         found: set[str] = set()
         async with self._database.reading() as sql:
             for first in range(0, len(keys), STEP):
-                found.update(await sql.scalars(select(column).where(column.in_(keys[first : first + STEP]))))
+                by_text = {text: key for key in keys[first : first + STEP] for text in (key, self._veil.of(key))}
+                listed = await sql.scalars(select(column).where(column.in_(list(by_text))))
+                found.update(by_text[text] for text in listed)
         return found
 
 
@@ -212,8 +218,8 @@ def _failure_uid(cause: str, folded: str, kind: EmailReason) -> str:
     return "ef_" + hashlib.blake2b(f"{cause}\0{folded}\0{kind}".encode(), digest_size=16).hexdigest()
 
 
-async def _is_listed(sql: AsyncConnection, folded: str) -> bool:
-    listed = await sql.scalar(select(SUPPRESSED_EMAILS.c.id).where(SUPPRESSED_EMAILS.c.folded == folded))
+async def _is_listed(sql: AsyncConnection, either: tuple[str, str]) -> bool:
+    listed = await sql.scalar(select(SUPPRESSED_EMAILS.c.id).where(SUPPRESSED_EMAILS.c.folded.in_(either)).limit(1))
     return listed is not None
 
 

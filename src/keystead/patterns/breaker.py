@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from types import TracebackType
@@ -159,15 +159,20 @@ class BreakerAt:
         )
         return OrElse(asked, lambda: self.without_server(uid))
 
-    def record(self, on: ScriptRunner, permit: Permit, *, went_well: bool, now: float) -> Awaitable[BreakerState]:
-        """Note how an allowed call ended; says whether the breaker is open now. May be repeated."""
+    def record(
+        self, on: ScriptRunner, permit: Permit, *, went_well: bool, now: float, also: Sequence[Permit] = ()
+    ) -> Awaitable[BreakerState]:
+        """Note how an allowed call ended; says whether the breaker is open now. May be repeated.
+
+        ``also``: further calls that ended the same way, none of them a probe; at most a hundred.
+        """
         breaker = self.breaker
         by_count = isinstance(breaker.trips, Failures)
         kept_ms = round((breaker.trips.within_seconds + KEPT_LONGER_SECONDS) * 1000)
         return RECORD(
             on, keys=[self._calls, self._probe],
             args=[math.floor(now) if by_count else now, *breaker.trips.arguments(), permit.uid, int(went_well),
-                  int(permit.is_probe), kept_ms, round(breaker.rest_seconds * 1000)],
+                  int(permit.is_probe), kept_ms, round(breaker.rest_seconds * 1000), *(each.uid for each in also)],
             decode=lambda reply: BreakerState(reply[0]),
         )
 

@@ -41,6 +41,7 @@ CLAIM = Script("keystead.patterns", "scripts/delayed/claim.lua")
 MOVE_DUE = Script("keystead.patterns", "scripts/delayed/move_due.lua")
 ADOPT = Script("keystead.patterns", "scripts/delayed/adopt.lua")
 REPLAY = Script("keystead.patterns", "scripts/delayed/replay.lua")
+REPLAY_CHOSEN = Script("keystead.patterns", "scripts/delayed/replay_chosen.lua")
 
 
 class IfWaiting(Enum):
@@ -90,7 +91,7 @@ class DelayedSet(Generic[T]):
         self.dead_key: ListKey[DeadLetter] = ListKey(
             keyspace, f"{pattern}:dead", DeadLetterCodec(),
             **told(facts, "given up with the error, newest right",
-                   scripts=_scripts("bury", "fail", "recover", "adopt", "replay")),
+                   scripts=_scripts("bury", "fail", "recover", "adopt", "replay", "replay_chosen")),
         )
         self.due_key: SortedSetKey[T] = SortedSetKey(
             keyspace, pattern, of, member=member, score=score,
@@ -234,6 +235,14 @@ class DelayedSet(Generic[T]):
     def replay(self, on: ScriptRunner, most: int, *, at: float) -> Awaitable[int]:
         """Let up to ``most`` of the oldest dead letters wait again, due at ``at``; says how many."""
         return REPLAY(on, keys=[self.dead, self.due], args=(most, float(at)))
+
+    def replay_chosen(self, on: ScriptRunner, *raw_letters: bytes, at: float) -> Awaitable[int]:
+        """Let these dead letters, byte for byte as they lie there, wait again, due at ``at``; says how many.
+
+        One atomic step, and each letter once, whoever else does the same. At most a few hundred at once: each is
+        looked for among all.
+        """
+        return REPLAY_CHOSEN(on, keys=[self.dead, self.due], args=(float(at), *raw_letters), decode=int)
 
     async def _without_spoiled(
         self, on: ScriptRunner, claiming: Awaitable[DueItems[T]], now: float

@@ -69,6 +69,10 @@ class Writes:
     def __bool__(self) -> bool:
         return bool(self._commands or self._tallies)
 
+    def __len__(self) -> int:
+        """How many commands and families of counts there are."""
+        return len(self._commands) + len(self._tallies)
+
     # -- remembering ------------------------------------------------------------------------------------------------
 
     def run(self, command: Command, decode: Callable[[Reply], T], *, repeat: bool = False) -> Awaitable[T]:

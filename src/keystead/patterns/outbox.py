@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar, Unpack
 
-from keystead.engine import Pipeline, Script, Valkey
+from keystead.engine import Pipeline, Script, Valkey, until_replicated
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError, Invalid
 from keystead.keys import AtMost, FlagKey, FlagRef, Keyspace, ListKey, ListRef, Value
@@ -119,9 +119,12 @@ class Outbox(Generic[T]):
         if not 1 <= most <= MOST_ENTRIES:
             raise Invalid(f"a relay delivers 1 to {MOST_ENTRIES} entries at a time, got {most}")
         outbox = self.outbox
-        raws: list[bytes] = await valkey.run(("LRANGE", outbox.name(valkey.layout), 0, most - 1), list, repeat=True)
+        name = outbox.name(valkey.layout)
+        raws: list[bytes] = await valkey.run(("LRANGE", name, 0, most - 1), list, repeat=True)
         if not raws:
             return Relayed(0)
+        # An entry that a failover takes back announces a change that was never made.
+        await until_replicated(valkey, name)
         entries, spoiled = self._entries(raws)
         delivery = await deliver(entries) if entries else Delivery.ACCEPTED
         full = delivery is Delivery.NO_ROOM

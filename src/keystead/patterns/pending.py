@@ -125,6 +125,8 @@ class PendingIndex(Generic[R]):
             raise DeclarationError(f"{record}: {of.__name__} has no field {', '.join(unknown)}")
         self._changes, self._failures, self._called_at = changes or "", failures or "", called_at or ""
         self._arguments: Mapping[str, str] | None = None if self.index_key.template.names else {}
+        # Every change asks for it, so it is made once.
+        self._index = self.index_key.at() if self._arguments is not None else None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -135,6 +137,7 @@ class PendingIndex(Generic[R]):
         bound: PendingIndex[R] = object.__new__(type(self))
         bound.__dict__.update(self.__dict__)
         bound._arguments = self.index_key.template.bind(variables, named)
+        bound._index = None
         return bound
 
     @property
@@ -146,10 +149,12 @@ class PendingIndex(Generic[R]):
     @property
     def index(self) -> SortedSetRef[str]:
         """The members by score, as a key."""
-        return self.index_key.at(**self.arguments)
+        return self._index or self.index_key.at(**self.arguments)
 
     def record(self, member: str) -> RecordRef[R]:
         """One member's record, as a key."""
+        if not self.arguments:
+            return self.record_key.at(member)
         return self.record_key.at(**self.arguments, **{self._variable: member})
 
     # -- one member -------------------------------------------------------------------------------------------------

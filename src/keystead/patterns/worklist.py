@@ -86,6 +86,8 @@ class WorkList(Generic[T]):
 
     def _bind(self, arguments: Mapping[str, str] | None) -> None:
         self._arguments = arguments
+        # Every push asks for it, so it is made once.
+        self._queue = None if arguments is None else self.queue_key.at(**arguments)
 
     def at(self, *variables: Value, **named: Value) -> "WorkList[T]":
         """The same list for these variables of its pattern."""
@@ -110,7 +112,7 @@ class WorkList(Generic[T]):
     @property
     def queue(self) -> ListRef[T]:
         """The waiting items, as a key: for a script or transaction that pushes them itself."""
-        return self.queue_key.at(**self.arguments)
+        return self._queue or self.queue_key.at(**self.arguments)
 
     @property
     def dead(self) -> ListRef[DeadLetter]:
@@ -183,6 +185,10 @@ class WorkList(Generic[T]):
     def dead_letters(self, on: Valkey | Pipeline, first: int = 0, last: int = -1) -> Awaitable[list[DeadLetter]]:
         """Dead letters by place, oldest first."""
         return self.dead.range(on, first, last)
+
+    def bury(self, on: Executor, value: T, *, error: str, now: float) -> None:
+        """Add a dead letter, among the writes that settle an item which cannot be worked off."""
+        self.dead.push_right(on, DeadLetter(self.queue_key.codec.encode(value), error[:1000], now))
 
     def replay(self, on: ScriptRunner, most: int) -> Awaitable[int]:
         """Return up to ``most`` of the oldest dead letters to the end of the queue; says how many."""

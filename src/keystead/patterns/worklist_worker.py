@@ -8,17 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from keystead.engine import Pipeline, Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.engine.scripts import ScriptRunner
 from keystead.errors import DeclarationError
 from keystead.keys import KeyReference, ListRef, MapRef, Reply
 from keystead.patterns.guarded import Writes, judged
 from keystead.patterns.worklist_items import DeadLetter, Item, Spoiled, TakenItems, count_spoiled, facts_of, opened
 from keystead.patterns.worklist_liveness import Liveness
+from keystead.telemetry import logger
 
 T = TypeVar("T")
 
 # One blocking wait at most, so that an item can only arrive while the sign of life sent along still counts.
 LONGEST_WAIT_SECONDS = 10.0
+# Writes that one script does at once; nobody else is served meanwhile.
+MOST_TOGETHER = 200
+
+_log = logger("patterns.worklist")
 
 
 def _script(verb: str) -> Script:
@@ -28,7 +34,7 @@ def _script(verb: str) -> Script:
 TAKE, TAKE_MORE, TAKE_FROM = _script("take"), _script("take_more"), _script("take_from")
 FINISH, FINISH_AND_TAKE = _script("finish"), _script("finish_and_take")
 HAND_OVER, PUT_BACK, FAIL, BURY = _script("hand_over"), _script("put_back"), _script("fail"), _script("bury")
-RECOVER, SETTLE = _script("recover"), _script("settle")
+RECOVER, SETTLE, SETTLE_ALL = _script("recover"), _script("settle"), _script("settle_all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +225,51 @@ class Worker(Generic[T]):
         return SETTLE(on, keys=(self.purgatory, self.poison, *names), args=(item.raw, packed),
                       decode=lambda reply: bool(judged(writes, reply)))
 
+    async def settle_each(
+        self, valkey: Valkey, settlements: Sequence[tuple[Item[T], Writes]], *, also: Pipeline | None = None
+    ) -> list[bool | ErrorReply]:
+        """As ``settle`` for each of them: whether it was ours, or why the server refused its writes.
+
+        Some dozens are settled in one step, which is much less work for the server: counts of one family are added up.
+        Where one of those is another worker's, or its writes are refused, they are settled one by one. ``also`` is a
+        pipeline with something else for the same exchange; it is executed here, errors are for who asked.
+        """
+        groups = _together(settlements)
+        async with valkey.pipeline(transaction=False) if also is None else also as pipeline:
+            asked = [self._settle_together(pipeline, settlements[first:end]) for first, end in groups]
+            await pipeline.execute(raise_on_error=False)
+        found: list[bool | ErrorReply] = [True] * len(settlements)
+        alone: list[int] = []
+        for (first, end), each in zip(groups, asked, strict=True):
+            if (settled := await answer(each)) is not True:
+                alone += range(first, end)
+                found[first] = settled
+        if len(settlements) > 1 and alone:
+            async with valkey.pipeline(transaction=False) as pipeline:
+                again = [(place, self.settle(pipeline, *settlements[place])) for place in alone]
+                await pipeline.execute(raise_on_error=False)
+            for place, each in again:
+                found[place] = await answer(each)
+        return found
+
+    def _settle_together(self, on: Pipeline, group: Sequence[tuple[Item[T], Writes]]) -> Awaitable[bool]:
+        """All of them in one atomic step, or none if one is not there."""
+        if len(group) == 1:
+            return self.settle(on, *group[0])
+        writes = Writes(on.layout)
+        for _, each in group:
+            writes.add(each)
+        names, packed = writes.packed(on.layout)
+
+        def decode(reply: Reply) -> bool:
+            if isinstance(reply[-1], bytes):
+                _log.error("something that follows from items could not be written", list=self.queue.logical,
+                           error=reply.pop().decode(errors="replace")[:300])
+            return bool(judged(writes, reply))
+
+        raws = [item.raw for item, _ in group]
+        return SETTLE_ALL(on, keys=(self.purgatory, self.poison, *names), args=(packed, *raws), decode=decode)
+
     def hand_over(
         self, on: ScriptRunner, results: Sequence[tuple[Item[T], bytes]], to: ListRef[Any]
     ) -> Awaitable[Finished[T]]:
@@ -300,6 +351,27 @@ class Worker(Generic[T]):
 
 def _finished(given: tuple[Item[T], ...], missing: list[int]) -> Finished[T]:
     return Finished(len(given) - len(missing), tuple(given[place - 1] for place in missing))
+
+
+def _together(settlements: Sequence[tuple[Item[T], Writes]]) -> list[tuple[int, int]]:
+    """From where to where the server can do it in about a millisecond; no two items of such a group are equal."""
+    groups: list[tuple[int, int]] = []
+    first, size, raws = 0, 0, set[bytes]()
+    for place, (item, writes) in enumerate(settlements):
+        if place > first and (size + len(writes) > MOST_TOGETHER or item.raw in raws):
+            groups.append((first, place))
+            first, size, raws = place, 0, set()
+        raws.add(item.raw)
+        size += len(writes)
+    return [*groups, (first, len(settlements))] if settlements else groups
+
+
+async def answer(asked: Awaitable[bool]) -> bool | ErrorReply:
+    """What was answered, also where the server refused it."""
+    try:
+        return await asked
+    except ErrorReply as error:
+        return error
 
 
 R = TypeVar("R")

@@ -89,6 +89,19 @@ class LocalCluster:
         replica.call("CLUSTER", "FAILOVER")
         self._wait(lambda: self._role(replica) == "master" and self._role(primary) == "slave", "fail-over")
 
+    def kill_and_replace(self, primary: ValkeyProcess, *, ahead_seconds: float = 0.0) -> None:
+        """Kill ``primary`` and wait until its replica took over; ``heal`` brings it back as that one's replica.
+
+        With ``ahead_seconds`` the replica gets nothing more for so long before: what is written then is lost.
+        """
+        replica = self.replica_of(primary)
+        if ahead_seconds:
+            primary.call("ACL", "SETUSER", "default", "-psync", "-sync")
+            primary.call("CLIENT", "KILL", "TYPE", "REPLICA")
+            time.sleep(ahead_seconds)
+        primary.kill()
+        self._wait(lambda: self._role(replica) == "master" and self._serves(replica), "the replica takes over")
+
     def heal(self) -> None:
         """Restart what was killed and wait until every slot is served and every replica in step."""
         for node in self.nodes:
@@ -172,6 +185,10 @@ class LocalCluster:
                 if b"master_link_status:up" not in facts or b"master_sync_in_progress:0" not in facts:
                     return False
         return replicas == self._size - self._shards
+
+    @staticmethod
+    def _serves(node: ValkeyProcess) -> bool:
+        return b"cluster_state:ok" in bytes(node.call("CLUSTER", "INFO"))
 
     def _any(self) -> ValkeyProcess:
         return next(node for node in self.nodes if node.running)

@@ -44,6 +44,6 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     for door in doors:
         app.include_router(door, prefix=prefix)
     app.include_router(template_routes(board.templates, board.template_tokens), prefix=TEMPLATES_PREFIX)
-    app.include_router(landing_routes(board.links, board.link_unsubscribing, board.pages))
+    app.include_router(landing_routes(board.links, board.link_unsubscribing, board.pages, running.guard))
     if running.crewed is not None and running.crewed.sandbox is not None:
         app.include_router(sandbox_routes(running.crewed.sandbox))

@@ -16,7 +16,7 @@ from keystead.errors import Invalid, Unavailable
 from keystead.settings import HttpSettings
 from keystead.web.links import forget_address, link_to, write_address
 
-STOP_SECONDS = 2
+STOP_SECONDS = 5
 WEBSOCKET_MESSAGE_BYTES = 1024 * 1024
 
 

@@ -10,7 +10,8 @@ import pytest_asyncio
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from keystead.edge import ANONYMOUS, Caller, CallerKind, problem_of
+from keystead.edge import ANONYMOUS, Caller, CallerKind, ClientAddress, Guard, Networks, client_address, problem_of
+from keystead.edge.keys import LINK_WINDOW, VIOLATIONS, WRONG_CODE_WINDOW
 from keystead.errors import KeysteadError
 from keystead.ids import UserSub
 from keystead.members import Suppression
@@ -28,6 +29,7 @@ from .test_unsubscribing import suppression
 pytestmark = on_sqlite
 BROWSER = {"user-agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Mobile Safari/604.1"}
 ANN = Caller(CallerKind.USER, "user_ann")
+HERE = client_address("203.0.113.7", (), Networks(()))
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Site:
     http: httpx.AsyncClient
     caller: Caller
     entered: list[tuple[str, str, dict[str, Any]]]
+    address: ClientAddress = HERE
 
 
 @pytest_asyncio.fixture
@@ -49,11 +52,12 @@ async def site(room: Room) -> AsyncIterator[Site]:
 
     app.include_router(routes(room.links, unsubscribing, enter_flow=enter), prefix="/api/1")
     app.include_router(admin_routes(LinkQueues(room.valkey, room.clock)), prefix="/api/1")
-    app.include_router(landing_routes(room.links, unsubscribing, Pages(app_url="https://app.example.com")))
+    app.include_router(landing_routes(
+        room.links, unsubscribing, Pages(app_url="https://app.example.com"), Guard(room.valkey)))
 
     @app.middleware("http")
     async def identify(request: Request, call_next: Any) -> Any:
-        request.state.caller = made.caller
+        request.state.caller, request.state.address = made.caller, made.address
         return await call_next(request)
 
     @app.exception_handler(KeysteadError)
@@ -208,3 +212,38 @@ async def test_operators_see_what_waits_and_how_jobs_ran(site: Site) -> None:
         {"length": 0, "oldest_at": None, "num_overdue": 0},
     ]
     assert all(body["in_purgatory"] == 0 for body in bodies[3:])
+
+
+# -- too many from one address ---------------------------------------------------------------------------------------
+
+
+async def test_whoever_guesses_codes_is_refused_and_others_are_not(site: Site) -> None:
+    short = await site.room.links.create("home", {}, touch_uid="tch_1", style=Style.SHORT)
+    long = await site.room.links.create("home", {}, touch_uid="tch_1", style=Style.LONG)
+    for number in range(WRONG_CODE_WINDOW.most):
+        assert (await site.http.get(f"/a/guess{number}")).status_code == 404
+    refused = await site.http.get("/a/another")
+    assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0
+    assert (await site.http.get(f"/a/{short.code}")).status_code == 429, "else a guess that is right would tell"
+    assert (await site.http.post(f"/a/{short.code}")).status_code == 429
+    assert (await site.http.get(f"/l/{long.code}")).status_code == 200, "a code that nobody guesses is heard"
+    assert await VIOLATIONS.at("203.0.113.7").get(site.room.valkey) is None, "nobody behind the address is blocked"
+    site.caller = ANN
+    assert (await site.http.get(f"/a/{short.code}")).status_code == 200
+    site.caller, site.address = ANONYMOUS, client_address("203.0.113.8", (), Networks(()))
+    assert (await site.http.get(f"/a/{short.code}")).status_code == 200
+
+
+async def test_many_people_behind_one_address_reach_their_links(site: Site) -> None:
+    for _ in range(3):
+        link = await site.room.links.create("home", {}, touch_uid="tch_1", style=Style.SHORT)
+        for _ in range(WRONG_CODE_WINDOW.most):
+            assert (await site.http.get(f"/a/{link.code}")).status_code == 200
+
+
+async def test_a_flood_from_one_address_is_refused(site: Site) -> None:
+    link = await site.room.links.create("home", {}, touch_uid="tch_1", style=Style.LONG)
+    assert LINK_WINDOW.most >= 1000
+    await LINK_WINDOW.key.at("203.0.113.7").set(site.room.valkey, LINK_WINDOW.most)
+    refused = await site.http.get(f"/l/{link.code}")
+    assert refused.status_code == 429 and "Too many" in refused.text

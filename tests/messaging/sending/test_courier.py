@@ -250,17 +250,14 @@ async def test_a_message_that_its_carrier_fails_on_is_given_up_and_others_go_on(
 async def test_a_result_that_cannot_be_written_down_keeps_no_other_waiting(valkey):
     """Results are told together; whoever waited for the one that failed would wait for ever."""
 
-    class Unwritable(Writes):
-        def packed(self, layout):
-            raise RuntimeError("ada@example.com cannot be written")
-
     postman = Postman(valkey, seconds=0.2)
     deliver = postman.delivered
 
     def deliver_badly(letter: Letter, word: str = ""):
         carried = deliver(letter, word)
         if letter.uid == "bad" and not word:
-            carried.writes = Unwritable(valkey.layout)
+            carried.writes = Writes(valkey.layout)
+            carried.writes.run(("SET", LETTERS.intent("bad").name(valkey.layout), "ada@example.com \ud800"), str)
         return carried
 
     postman.delivered = deliver_badly
@@ -270,7 +267,7 @@ async def test_a_result_that_cannot_be_written_down_keeps_no_other_waiting(valke
     assert sorted(uid for uid in await delivered(valkey) if uid != "bad dropped") == sorted(
         [*(letter.uid for letter in letters(4)), *(f"m{number}" for number in range(4))])
     said = [entry.facts for entry in await traced(valkey, "bad") if entry.what == "given up"]
-    assert said == [{"error": "RuntimeError", "attempts": 3}], "no address, and no words of a message"
+    assert said == [{"error": "UnicodeEncodeError", "attempts": 3}], "no address, and no words of a message"
 
 
 async def test_due_retries_return_to_their_lane(server):

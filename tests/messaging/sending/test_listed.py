@@ -56,6 +56,18 @@ async def test_a_free_address_is_believed_for_a_minute_and_a_listed_one_is_asked
     assert await listed.has("b")
 
 
+async def test_what_is_expected_is_asked_for_at_once() -> None:
+    listed, table, _ = made("b")
+    assert not await listed.has("a")
+    await listed.expect("aBcd")
+    assert [await listed.has(letter) for letter in "abcd"] == [False, True, False, False]
+    assert table.asked == [["a"], ["b", "c", "d"], ["b"]]
+    table.is_away = True
+    await listed.expect("e")  # whoever asks for it hears that nobody can say
+    with pytest.raises(Unavailable):
+        await listed.has("e")
+
+
 async def test_nobody_waits_for_the_questions_of_those_who_come_later() -> None:
     """The one who asked first used to ask for all who came meanwhile, as long as somebody came."""
     listed, table, _ = made()

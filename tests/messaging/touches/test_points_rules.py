@@ -1,6 +1,9 @@
 """What a touch point must be like."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_schema_validator import OAS30Validator
 
 from keystead.errors import Invalid
 from keystead.messaging.touches.messages import EmailMessage, Messages, SmsMessage, Substitution
@@ -114,3 +117,31 @@ def test_what_comes_with_the_program_keeps_the_rules():
         check_strategy(one.strategy)
         check_schema(one.schema)
         check_messages(one.messages.in_order(), one.schema)
+
+
+LOOKED_AT = [
+    SCHEMA,
+    {**SCHEMA, "additionalProperties": False},
+    {**SCHEMA, "additionalProperties": {"type": "integer"}},
+    {"type": "object", "example": {}, "properties": {"name": {"type": "string", "maxLength": 2}}},
+    {"type": "object", "example": {}, "minProperties": 2, "properties": {"name": {"type": "number"}}},
+    {"type": "object", "example": {}, "properties": {"name": {"type": "string", "required": ["x"]}, "more": {}}},
+    {"type": "object", "example": {}, "properties": {"name": {"type": "boolean"}, "streak": {"type": "array"}}},
+]
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from((0.5, 2.0)), st.text("ab", max_size=3))
+EVENTS = st.one_of(VALUES, st.dictionaries(
+    st.sampled_from(("name", "nick", "streak", "more")),
+    st.one_of(VALUES, st.dictionaries(st.sampled_from(("days", "x")), VALUES), st.lists(VALUES, max_size=2)),
+))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(LOOKED_AT), EVENTS)
+def test_what_fits_at_a_glance_is_what_the_validator_accepts(schema, event):
+    valid = OAS30Validator(schema).is_valid(event)
+    try:
+        check_parameters(schema, event)
+    except Invalid:
+        assert not valid
+    else:
+        assert valid

@@ -17,3 +17,14 @@ async def test_tables_and_migration_agree(database: Database):
     async with database.reading() as sql:
         found = await sql.run_sync(columns)
     assert found == {table.name: {(column.name, bool(column.nullable)) for column in table.columns} for table in ours}
+
+
+async def test_touches_of_a_touch_point_are_found_by_time(database: Database):
+    """The heat map of reminders asks for those of the last weeks."""
+
+    def indexes(connection):
+        return [tuple(index["column_names"]) for index in inspect(connection).get_indexes("user_touches")]
+
+    async with database.reading() as sql:
+        found = await sql.run_sync(indexes)
+    assert ("touch_point_id", "created_at") in found and ("touch_point_id",) not in found

@@ -13,6 +13,7 @@ from keystead.messaging.sms.models import OutgoingSms
 from keystead.messaging.sms.stats import EVENTS, SENDS
 from keystead.messaging.touches import PastTouch, QueueInfo, TraceEvent
 from keystead.patterns import DeadLetter, FailureShare
+from keystead.reminders.keys import QUEUED
 from keystead.settings import load_settings
 from keystead.stats import Series
 from keystead.web.dashboard.messages import standing
@@ -277,6 +278,8 @@ async def test_letters_that_were_given_up_are_tried_again_by_reason(page, store)
     await page.get_by_role("alertdialog").get_by_role("button", name="Try 2 letters").click()
     await expect(card.locator("tbody tr")).to_have_count(1)
     assert (await work.length(store), await work.dead.length(store)) == (2, 1)
+    await QUEUED.dead.push_right(store, DeadLetter(b"this is no reminder", "does not decode", SystemClock().now()))
+    await expect(card.get_by_role("button", name="Try 1 of daily_reminders:queued again")).to_be_visible()
 
 
 @pytest.mark.browser

@@ -42,13 +42,14 @@ class Email:
     ) -> OutgoingEmail:
         """An email that can be queued; ``Invalid`` says what is wrong with it. Nothing is sent yet.
 
-        ``is_normal``: the address is one that was checked when it was stored.
+        ``is_normal``: the address is one that was checked when it was stored, and the callbacks are our own.
         """
         at = self._clock.now() if now is None else now
         success = success or JobRef(SUCCEEDED_JOB, queue=ROOMS_QUEUE)
         failure = failure or JobRef(FAILED_JOB, queue=ROOMS_QUEUE)
-        for callback in (success, failure):
-            check_callback(callback)
+        if not is_normal:
+            for callback in (success, failure):
+                check_callback(callback)
         item = OutgoingEmail(
             uid=uid or new_uid("em"), email=to if is_normal else normal_email(to), subject=_subject(subject),
             template=template, template_parameters=dict(parameters or {}), initially_queued_at=at, last_queued_at=at,

@@ -1,7 +1,6 @@
 """Amazon SES, version 2 of its API: one signed request for each email.
 
-Who we are is found as every AWS tool finds it, or said in the settings. Requests are sent by aiohttp, so that many can
-be under way at once.
+Who we are is found as every AWS tool finds it, or said in the settings.
 """
 
 import asyncio
@@ -12,7 +11,6 @@ from email.headerregistry import Address
 from email.utils import formataddr
 from typing import Any, Final
 
-import aiohttp
 import msgspec
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
@@ -33,7 +31,8 @@ from keystead.messaging.email.gateway import (
     on_the_wire,
 )
 from keystead.messaging.email.signing import Keys, Signer
-from keystead.messaging.sending import pause_of, read_body
+from keystead.messaging.sending import pause_of
+from keystead.messaging.sending.http import AnswerLost, Connections, NotConnected
 from keystead.settings import EmailSettings
 
 SEND_PATH: Final = "/v2/email/outbound-emails"
@@ -55,8 +54,8 @@ class SesGateway:
 
     reports: Final = True
 
-    def __init__(self, session: aiohttp.ClientSession, settings: EmailSettings, url: str) -> None:
-        self._http, self._settings = session, settings
+    def __init__(self, connections: Connections, settings: EmailSettings, url: str) -> None:
+        self._connections, self._settings = connections, settings
         self._url = url.rstrip("/")
         self._session: Session | None = None
         self._sender = _sender(settings)
@@ -71,11 +70,8 @@ class SesGateway:
         url = settings.url or (sandbox_url if settings.provider == "sandbox" else real)
         if not url:
             raise Invalid("email.provider is sandbox, and no sandbox runs: set email.url, or choose ses or smtp")
-        # Whoever cannot be reached at all is known sooner, and as one who got nothing.
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, sock_connect=TIMEOUT_SECONDS / 2)
-        connector = aiohttp.TCPConnector(limit=max(1, settings.concurrent_requests) + 2)
-        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
-            yield cls(session, settings, url)
+        async with Connections.open(url, seconds=TIMEOUT_SECONDS, most_bytes=MOST_ANSWER_BYTES) as connections:
+            yield cls(connections, settings, url)
 
     async def send(self, mail: Mail) -> Accepted | NotAccepted | NoCredentials:
         body = msgspec.json.encode(self._request(mail))
@@ -83,14 +79,13 @@ class SesGateway:
         if headers is None:
             return NoCredentials("no credentials for SES were found")
         try:
-            async with self._http.post(self._url + SEND_PATH, data=body, headers=headers, allow_redirects=False) as got:
-                answer = await read_body(got.content, MOST_ANSWER_BYTES)
-                return self._judged(got.status, got.headers.get("x-amzn-ErrorType", ""), answer,
-                                    got.headers.get("Retry-After", ""))
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            got = await self._connections.ask("POST", SEND_PATH, body, headers)
+        except NotConnected as error:
             return network_error(error, maybe_sent=False)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except AnswerLost as error:
             return network_error(error, maybe_sent=True)
+        return self._judged(got.status, got.headers.get("x-amzn-errortype", ""), got.body,
+                            got.headers.get("retry-after", ""))
 
     async def rate_per_second(self) -> float | None:
         """What the account's quota allows; None if it cannot be asked now."""
@@ -98,13 +93,12 @@ class SesGateway:
         if headers is None:
             return None
         try:
-            async with self._http.get(self._url + ACCOUNT_PATH, headers=headers, allow_redirects=False) as got:
-                if got.status != 200:
-                    return None
-                answer = msgspec.json.decode(await read_body(got.content, MOST_ANSWER_BYTES))
-                rate = answer["SendQuota"]["MaxSendRate"]
-                return float(rate) if float(rate) > 0 else None
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError, LookupError, TypeError):
+            got = await self._connections.ask("GET", ACCOUNT_PATH, headers=headers)
+            if got.status != 200:
+                return None
+            rate = msgspec.json.decode(got.body)["SendQuota"]["MaxSendRate"]
+            return float(rate) if float(rate) > 0 else None
+        except (OSError, msgspec.DecodeError, ValueError, LookupError, TypeError):
             return None
 
     # -- what is sent -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from keystead.clock import Clock
 from keystead.dates import LOS_ANGELES
 from keystead.engine import Valkey
 from keystead.errors import Invalid
-from keystead.jobs import AfterFailure, Calendar, JobBook, Recurring, Work
+from keystead.jobs import AfterFailure, Calendar, JobBook, Recurring, Work, opened
 from keystead.messaging.email.door import FAILED_JOB, SUCCEEDED_JOB
 from keystead.messaging.email.failures import Failures
 from keystead.messaging.email.gateway import EmailGateway
@@ -103,9 +103,9 @@ def register(book: JobBook, *lanes: EmailWorkers, stopping: Callable[[], bool] =
         if await failures.retry_or_abandon(failure) is not AfterFailure.RETRY:
             _log.warning("email failed", uid=failure.email.uid, identifier=failure.info.error_identifier)
 
-    async def unreachable(event_obj: dict[str, Any]) -> None:
+    async def unreachable(event_obj: dict[str, Any] | str) -> None:
         try:
-            event = msgspec.convert(event_obj, EmailEvent)
+            event = msgspec.convert(opened(event_obj), EmailEvent)
         except msgspec.ValidationError as error:
             raise Invalid(f"this is no news of an email: {error}") from None
         await failures.bounced(event)

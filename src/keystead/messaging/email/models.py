@@ -7,7 +7,7 @@ import msgspec
 from keystead.errors import Invalid
 from keystead.jobs import JobRef
 from keystead.jobs.callbacks import decode_data_raw
-from keystead.keys import JsonCodec, Undecodable
+from keystead.keys import Codec, Sealed, Undecodable, codec_of
 
 Step = Literal["template", "send", "receipt"]
 
@@ -17,10 +17,10 @@ class OutgoingEmail(msgspec.Struct, frozen=True, kw_only=True):
 
     aud: Literal["send"] = "send"
     uid: str
-    email: str
-    subject: str
+    email: Sealed[str]
+    subject: Sealed[str]
     template: str
-    template_parameters: dict[str, Any] = {}
+    template_parameters: Sealed[dict[str, Any]] = {}
     initially_queued_at: float
     retry: int = 0
     last_queued_at: float
@@ -37,10 +37,10 @@ class PendingEmail(msgspec.Struct, frozen=True, kw_only=True):
     aud: Literal["pending"] = "pending"
     uid: str
     message_id: str
-    email: str
-    subject: str
+    email: Sealed[str]
+    subject: Sealed[str]
     template: str
-    template_parameters: dict[str, Any] = {}
+    template_parameters: Sealed[dict[str, Any]] = {}
     send_initially_queued_at: float
     send_accepted_at: float
     failure_job: JobRef
@@ -95,7 +95,7 @@ class EmailEvent(msgspec.Struct, frozen=True):
     """News of one message. ``uid`` is ours, where the provider told it back. ``event_id`` tells two news apart."""
 
     message_id: str
-    notification: Notification
+    notification: Sealed[Notification]
     received_at: float
     uid: str = ""
     event_id: str = ""
@@ -119,7 +119,7 @@ class EventCodec:
     name = "JSON EmailEvent"
 
     def __init__(self) -> None:
-        self._plain: JsonCodec[EmailEvent] = JsonCodec(EmailEvent)
+        self._plain: Codec[EmailEvent] = codec_of(EmailEvent)
 
     def encode(self, value: EmailEvent, /) -> bytes:
         return self._plain.encode(value)

@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from keystead.engine import Valkey
-from keystead.jobs import ROOMS_QUEUE, BatchJob, JobRef, Step
+from keystead.errors import Corrupt
+from keystead.jobs import ROOMS_QUEUE, BatchJob, JobRef, Step, closed
 from keystead.keys import RecordKey
+from keystead.keys.sealed import lacks_key
 from keystead.messaging.email.keys import (
     EARLY,
     NEWS,
@@ -41,6 +43,7 @@ from keystead.messaging.email.models import (
 from keystead.messaging.email.stats import EVENTS, RECONCILIATION_RUN
 from keystead.messaging.sending import queue_job, trace
 from keystead.patterns import PendingEntry, PendingOutcome, SmartLock, WorkList, Writes
+from keystead.telemetry import logger
 
 ABANDONED_JOB: Final = "abandoned_email_callback"
 UNREACHABLE_JOB: Final = "email.unreachable"
@@ -49,9 +52,12 @@ UNDER_WAY_SECONDS: Final = 1.0  # where our uid says that the email is under way
 LOOK_SECONDS: Final = 0.1
 LOOKS: Final = 50
 EARLY_SECONDS: Final = 2.0
+KEY_SECONDS: Final = 60.0  # after so long it is looked whether there is a key for what was sealed
 _RUN_NAMES: Final = {"succeeded": ("succeeded_and_found", "succeeded_but_abandoned"),
                      "bounced": ("bounced_and_found", "bounced_but_abandoned"),
                      "complaint": ("complaint_and_found", "complaint_and_abandoned")}
+
+_log = logger("messaging.email")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,16 @@ class ReconciliationJob(BatchJob[EmailEvent]):
             await self.process(event, step)
 
     async def process(self, value: EmailEvent, step: Step) -> None:
+        try:
+            await self._process(value, step)
+        except Corrupt as error:
+            # Someone has to look at the record of the email, and replays the news.
+            _log.error("news of an email whose record does not decode", reason=str(error))
+            writes = Writes(self.valkey.layout)
+            NEWS.bury(writes, value, error=str(error), now=self.clock.now())
+            step.settle(value, writes)
+
+    async def _process(self, value: EmailEvent, step: Step) -> None:
         while True:
             looked = await self._look_long_enough(value)
             if looked.ended_by == identity(value):
@@ -164,7 +180,7 @@ class ReconciliationJob(BatchJob[EmailEvent]):
 
 
 def _with_event(job: str, event: EmailEvent) -> JobRef:
-    return JobRef(job, {"event_obj": msgspec.to_builtins(event)}, ROOMS_QUEUE)
+    return JobRef(job, {"event_obj": closed(msgspec.to_builtins(event))}, ROOMS_QUEUE)
 
 
 def identity(event: EmailEvent) -> str:
@@ -205,5 +221,8 @@ async def return_early(valkey: Valkey, now: float, *, most: int = 200) -> int:
         if await EARLY.remove(valkey, entry.member, None, writes=writes) is PendingOutcome.DONE:
             returned += 1
     for broken in entries.broken:
-        await EARLY.remove(valkey, broken.member, None)
+        if lacks_key(broken.error):
+            await EARLY.index.add(valkey, broken.member, now + KEY_SECONDS)
+        else:
+            await EARLY.remove(valkey, broken.member, None)
     return returned

@@ -55,6 +55,9 @@ class Sender:
         self._verify_seconds = verify_seconds
         self._look_again_seconds = min(LOOK_AGAIN_SECONDS, verify_seconds / 4)
 
+    async def expect(self, items: Sequence[OutgoingEmail]) -> None:
+        await self._suppressed.expect(item.email for item in items)
+
     async def carry(self, items: Sequence[OutgoingEmail]) -> Sequence[Carried]:
         return [await self._carry(item) for item in items]
 

@@ -7,9 +7,10 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import StopReason, SweepJob, SweepRun
 from keystead.keys import RecordKey
+from keystead.keys.sealed import lacks_key
 from keystead.messaging.email.keys import RECEIPT_PENDING, STALE_LOCK
 from keystead.messaging.email.models import EmailFailure, FailureInfo
-from keystead.messaging.email.receipts import return_early
+from keystead.messaging.email.receipts import KEY_SECONDS, return_early
 from keystead.messaging.email.stats import STALE_RUN
 from keystead.messaging.sending import queue_job, trace
 from keystead.patterns import PendingEntries, PendingOutcome, SmartLock, Writes
@@ -59,6 +60,11 @@ class StaleJob(SweepJob):
                 trace(writes, email.uid, "no receipt", now, message_id=entry.member)
                 removing.append(RECEIPT_PENDING.remove(pipeline, entry.member, None, writes=writes))
             for broken in entries.broken:
+                if lacks_key(broken.error):
+                    _log.error("an email that waits for news cannot be read", message_id=broken.member,
+                               reason=str(broken.error))
+                    RECEIPT_PENDING.index.add(pipeline, broken.member, now - self._receipt_seconds + KEY_SECONDS)
+                    continue
                 _log.error("an email that waits for news cannot be read and is dropped", message_id=broken.member,
                            reason=str(broken.error))
                 RECEIPT_PENDING.remove(pipeline, broken.member, None)

@@ -7,7 +7,7 @@ built-in ones. Values are escaped in HTML, a name that is not given is an error,
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -68,6 +68,13 @@ def link(value: object) -> str:
     return text
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja2's sandbox. Its globals never change, so that they need not be looked up in two places for each email."""
+
+    def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
+        return {**self.globals, **(d or {})}
+
+
 class Templates:
     """Renders by slug. Files of ``directory`` may change while we run."""
 
@@ -77,7 +84,7 @@ class Templates:
             raise Invalid(f"email.templates: {directory} is not a directory")
         self._places.append(BUILT_IN)
         loaders: list[BaseLoader] = [FileSystemLoader(place) for place in self._places]
-        self._environment = ImmutableSandboxedEnvironment(
+        self._environment = _Environment(
             loader=ChoiceLoader(loaders), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
             autoescape=lambda name: name is None or not name.endswith(".txt"),
         )

@@ -95,6 +95,11 @@ class Pages:
             f'<a class="go" href="{home}" rel="noreferrer">Go to the start</a>',
         )
 
+    def too_many(self) -> str:
+        """For an address from which too much was opened, or guessed."""
+        return self._page("Too many links at once", "<p>Very many links were opened from your network. Please try "
+                                                    "again in a few minutes.</p>")
+
     def _page(self, title: str, body: str, description: str = "", *, head: str = "", preview: bool = False) -> str:
         tags = ""
         if preview:

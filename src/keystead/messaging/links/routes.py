@@ -1,7 +1,7 @@
 """The HTTP doors of links: for programs under the prefix of the interface, and the pages behind links at the root."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import parse_qs
 
@@ -9,10 +9,11 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from keystead.edge import Caller, CallerKind, Forbidden
+from keystead.edge import LINK, WRONG_CODE, Caller, CallerKind, Decision, Forbidden, Guard
 from keystead.errors import Invalid, NotFound
 from keystead.ids import UserSub
 from keystead.messaging.links.bots import is_bot
+from keystead.messaging.links.clicks import UNGUESSED_CHARACTERS
 from keystead.messaging.links.links import Links
 from keystead.messaging.links.models import Target, TrackType
 from keystead.messaging.links.pages import HEADERS, Pages
@@ -155,14 +156,43 @@ def admin_routes(queues: LinkQueues) -> APIRouter:
     return router
 
 
-def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages) -> APIRouter:
+class _Limits:
+    """What one address may open: very many links, and few codes that lead nowhere, since those are guesses.
+
+    Codes that nobody can guess are not held back for the latter, and neither is who has logged in.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def refusal(self, request: Request, code: str) -> Decision | None:
+        """Counts one that is opened; what refuses it, if anything does."""
+        decision = await self._guard.count(LINK, request.state.address)
+        if decision.allowed and self._may_be_guess(request, code):
+            decision = await self._guard.count(WRONG_CODE, request.state.address)
+        return None if decision.allowed else decision
+
+    async def was_right(self, request: Request, code: str) -> None:
+        """It led somewhere, so it was no guess."""
+        if self._may_be_guess(request, code):
+            await self._guard.give_back(WRONG_CODE, request.state.address)
+
+    @staticmethod
+    def _may_be_guess(request: Request, code: str) -> bool:
+        return len(code) < UNGUESSED_CHARACTERS and _person(request) is None
+
+
+def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages, guard: Guard) -> APIRouter:
     """At the root: the pages behind links. ``/a/`` is meant for short codes in texts; both take any code."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+    limits = _Limits(guard)
 
     @router.api_route("/l/{code}", methods=["GET", "HEAD"])
     @router.api_route("/a/{code}", methods=["GET", "HEAD"])
     async def land(request: Request, code: str) -> HTMLResponse:
         """Counts a click, unless a program looks, and shows where it leads."""
+        if (refused := await limits.refusal(request, code)) is not None:
+            return _page(pages.too_many(), 429, refused.headers())
         if bot := is_bot(request.method, request.headers):
             target, click_uid = await links.resolve(code, limited=True), ""
         else:
@@ -170,6 +200,7 @@ def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages) -> 
             target, click_uid = clicked.target, clicked.click_uid
         if target is None:
             return _page(pages.unknown(), 404)
+        await limits.was_right(request, code)
         if target.page_identifier == PAGE:
             return _page(pages.unsubscribe(target, [] if bot else await unsubscribing.addresses(target)))
         return _page(pages.lead_on(target, click_uid, at_once=not bot))
@@ -178,9 +209,12 @@ def landing_routes(links: Links, unsubscribing: Unsubscribing, pages: Pages) -> 
     @router.post("/a/{code}")
     async def unsubscribe(request: Request, code: str) -> HTMLResponse:
         """The one button of the page that asks whether to unsubscribe."""
+        if (refused := await limits.refusal(request, code)) is not None:
+            return _page(pages.too_many(), 429, refused.headers())
         target = await links.resolve(code, limited=True)
         if target is None or target.page_identifier != PAGE:
             return _page(pages.unknown(), 404)
+        await limits.was_right(request, code)
         addresses = await unsubscribing.addresses(target)
         if not addresses:
             typed = await _typed(request)
@@ -207,8 +241,8 @@ def _look(request: Request, response: Response) -> None:
     response.headers["cache-control"] = "no-store"
 
 
-def _page(html: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(html, status, HEADERS)
+def _page(html: str, status: int = 200, more: Mapping[str, str] | None = None) -> HTMLResponse:
+    return HTMLResponse(html, status, {**HEADERS, **(more or {})})
 
 
 async def _typed(request: Request) -> str:

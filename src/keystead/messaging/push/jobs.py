@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from keystead.clock import Clock
 from keystead.dates import LOS_ANGELES
 from keystead.engine import Valkey
-from keystead.jobs import Calendar, JobBook, Recurring, Work, decode_data_raw
+from keystead.jobs import Calendar, JobBook, Recurring, Work, decode_data_raw, opened
 from keystead.messaging.push.failures import Failures
 from keystead.messaging.push.gateway import Gateway
 from keystead.messaging.push.keys import SENDING
@@ -86,7 +86,7 @@ def register(book: JobBook, *lanes: PushWorkers, stopping: Callable[[], bool] = 
                          identifier=failure.failure_info.identifier.value)
 
     async def forget_token(token: str, because: Literal["ticket", "receipt"]) -> None:
-        await workers.tokens.forget(token, because)
+        await workers.tokens.forget(opened(token), because)
 
     async def send() -> None:
         for each in sending:

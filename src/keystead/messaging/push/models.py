@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from keystead.jobs import JobRef
+from keystead.keys import Sealed
 
 
 class PushContents(msgspec.Struct, frozen=True):
@@ -23,8 +24,8 @@ class OutgoingPush(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", t
     initially_queued_at: float
     retry: int = 0
     last_queued_at: float
-    push_token: str
-    contents: PushContents
+    push_token: Sealed[str]
+    contents: Sealed[PushContents]
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""
@@ -59,8 +60,8 @@ class PushCheck(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", tag=
     last_queued_at: float
     push_ticket: PushTicket
     push_ticket_created_at: float
-    push_token: str
-    contents: PushContents
+    push_token: Sealed[str]
+    contents: Sealed[PushContents]
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""

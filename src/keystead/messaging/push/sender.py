@@ -7,7 +7,7 @@ import msgspec
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
-from keystead.jobs import ROOMS_QUEUE, JobRef
+from keystead.jobs import ROOMS_QUEUE, JobRef, closed
 from keystead.messaging.push.gateway import NOT_CONNECTED, Gateway
 from keystead.messaging.push.keys import COLD
 from keystead.messaging.push.models import (
@@ -52,6 +52,9 @@ class PushCarrier:
 
     def __init__(self, valkey: Valkey, clock: Clock, gateway: Gateway, *, may_repeat: bool = True) -> None:
         self._valkey, self._clock, self._gateway, self._may_repeat = valkey, clock, gateway, may_repeat
+
+    async def expect(self, items: Sequence[OutgoingPush]) -> None:
+        """Nothing has to be asked before the provider is."""
 
     async def carry(self, items: Sequence[OutgoingPush]) -> Sequence[Carried]:
         answer = await self._gateway.send(items)
@@ -103,4 +106,4 @@ class PushCarrier:
 
 def forget_job(token: str, because: str) -> JobRef:
     """The job that forgets a device which the provider says is gone."""
-    return JobRef(FORGET_JOB, {"token": token, "because": because}, ROOMS_QUEUE)
+    return JobRef(FORGET_JOB, {"token": closed(token), "because": because}, ROOMS_QUEUE)

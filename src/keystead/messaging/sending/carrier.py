@@ -62,6 +62,10 @@ class Carrier(Protocol[T_contra]):
     @property
     def batch_items(self) -> int: ...
 
+    async def expect(self, items: Sequence[T_contra]) -> None:
+        """These are carried soon: what can be found out for all of them at once is. Never fails for what is away."""
+        ...
+
     async def carry(self, items: Sequence[T_contra]) -> Sequence[Carried]:
         """One request; an answer for each message, in their order.
 

@@ -36,6 +36,7 @@ PACE_AHEAD_SECONDS: Final = 3600
 PROBE_SECONDS: Final = 30.0
 LONGEST_PAUSE_SECONDS: Final = 3600
 MOST_MOVED: Final = 100
+_LANES: Final[dict[str, Lane]] = {lane.value: lane for lane in Lane}
 
 
 class Channel(Generic[T]):
@@ -64,7 +65,9 @@ class Channel(Generic[T]):
         ))
         lists = {lane: ListKey(keyspace, f"{queue}:{lane}", of, **told(facts, word, scripts=taken, dead=dead))
                  for lane, word in ((Lane.HIGH, "before the others"), (Lane.LOW, "after the others"))}
-        self._lists: dict[Lane, ListKey[T]] = {Lane.NORMAL: self.work.queue_key, **lists}
+        self._lists: dict[Lane, ListRef[T]] = {
+            lane: key.at() for lane, key in {Lane.NORMAL: self.work.queue_key, **lists}.items()
+        }
         waits = "to be tried again when it is due"
         self._retries: dict[Lane, SortedSetKey[T]] = {
             lane: SortedSetKey(keyspace, f"{name}:retry{suffix}", of, member="a message",
@@ -102,7 +105,7 @@ class Channel(Generic[T]):
 
     def waiting(self, lane: str = Lane.NORMAL) -> ListRef[T]:
         """The list of a lane, as a key."""
-        return self._lists[lane_of(lane)].at()
+        return self._lists[lane_of(lane)]
 
     def push(self, on: Executor, item: T, lane: str = "") -> None:
         """Let a message wait in its lane, in a transaction or among the writes of someone else. Nobody is asked whether
@@ -133,7 +136,7 @@ class Channel(Generic[T]):
 
     def move_due(self, on: ScriptRunner, lane: Lane, *, now: float) -> Awaitable[int]:
         """Return messages that are due to their lane; says how many."""
-        return MOVE_DUE(on, keys=[self._retries[lane].at(), self._lists[lane].at()], args=(now, MOST_MOVED, -1),
+        return MOVE_DUE(on, keys=[self._retries[lane].at(), self._lists[lane]], args=(now, MOST_MOVED, -1),
                         decode=lambda reply: int(reply[1]))
 
     def next_due(self, on: Executor, lane: Lane) -> Awaitable[float | None]:
@@ -175,10 +178,7 @@ class Channel(Generic[T]):
 
 def lane_of(name: str) -> Lane:
     """The lane of this name; a name that is none is the normal one, so that no message is stuck for it."""
-    try:
-        return Lane(name)
-    except ValueError:
-        return Lane.NORMAL
+    return _LANES.get(name, Lane.NORMAL)
 
 
 def _of_provider(facts: PatternFacts) -> PatternFacts:

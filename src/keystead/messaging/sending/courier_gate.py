@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from keystead.clock import Clock
 from keystead.engine import Pipeline, Valkey
@@ -17,6 +17,8 @@ from keystead.patterns import BreakerState, Item, Permit
 from keystead.telemetry import counts
 
 T = TypeVar("T", bound=Outgoing)
+
+MOST_NOTED: Final = 20
 
 counts.describe("messages_unsure", "messages that may have been sent when their courier died, by channel")
 
@@ -115,16 +117,24 @@ class Gate(Generic[T]):
         """Messages whose intent may be ours though nothing was asked."""
         return list(self._own)
 
-    def note(self, pipeline: Pipeline, ticket: Ticket[T], health: Health) -> Awaitable[BreakerState] | None:
-        """Note how a request went, among what settles its messages; what it gives is for ``noted``."""
-        if health is Health.NOT_CALLED:
-            self.give_back(pipeline, ticket)
-            return None
-        if health is Health.THROTTLED and not ticket.permit.is_probe:
-            return None
-        return self._breaker.record(
-            pipeline, ticket.permit, went_well=health is not Health.FAILED, now=self._clock.now()
-        )
+    def note(
+        self, pipeline: Pipeline, ended: Sequence[tuple[Ticket[T], Health]]
+    ) -> list[Awaitable[BreakerState]]:
+        """Note how requests went, among what settles their messages; what it gives is for ``noted``."""
+        now, fine, noted = self._clock.now(), [], []
+        for ticket, health in ended:
+            if health is Health.NOT_CALLED:
+                self.give_back(pipeline, ticket)
+            elif health is Health.FINE and not ticket.permit.is_probe:
+                fine.append(ticket.permit)
+            elif health is not Health.THROTTLED or ticket.permit.is_probe:
+                well = health is not Health.FAILED
+                noted.append(self._breaker.record(pipeline, ticket.permit, went_well=well, now=now))
+        if fine:
+            # More than the breaker judges by would only push one another out.
+            others = fine[1:MOST_NOTED]
+            noted.append(self._breaker.record(pipeline, fine[0], went_well=True, now=now, also=others))
+        return noted
 
     def give_back(self, on: Executor, ticket: Ticket[T]) -> None:
         """Nobody was asked after all, so that this ticket found nothing out: another may, at once."""
@@ -132,7 +142,7 @@ class Gate(Generic[T]):
             self._channel.breaker.probe.at().delete(on)
             self._opens_at = 0.0
 
-    def noted(self, state: BreakerState | None) -> None:
+    def noted(self, state: BreakerState) -> None:
         """The breaker's answer to ``note``."""
         if state is BreakerState.OPEN:
             self._shut(self._channel.breaker.rest_seconds)

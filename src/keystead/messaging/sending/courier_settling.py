@@ -77,18 +77,20 @@ class Settling(Generic[T]):
                 self._unsettled[0].turn.set()
 
     async def _tell(self, settlements: Sequence[Settlement[T]]) -> None:
-        told = []
-        async with self._valkey.pipeline(transaction=False) as pipeline:
-            for each in settlements:
-                settled = [self._hands.worker.settle(pipeline, item, result.writes) for item, result in each.carried]
-                told.append((each, settled, self._gate.note(pipeline, each.ticket, each.health)))
-                if each.health is Health.THROTTLED:
-                    pause = max(result.retry_after_seconds for _, result in each.carried)
-                    self._channel.pause_for(pipeline, pause or THROTTLED_SECONDS)
-            await pipeline.execute()
-        for each, settled, noted in told:
-            each.ours = [await one for one in settled]
-            self._gate.noted(None if noted is None else await noted)
+        pipeline = self._valkey.pipeline(transaction=False)
+        noted = self._gate.note(pipeline, [(each.ticket, each.health) for each in settlements])
+        for each in settlements:
+            if each.health is Health.THROTTLED:
+                pause = max(result.retry_after_seconds for _, result in each.carried)
+                self._channel.pause_for(pipeline, pause or THROTTLED_SECONDS)
+        told = iter(await self._hands.worker.settle_each(
+            self._valkey, [(item, result.writes) for each in settlements for item, result in each.carried],
+            also=pipeline,
+        ))
+        for each in settlements:
+            each.ours = [_or_raised(next(told)) for _ in each.carried]
+        for note in noted:
+            self._gate.noted(await note)
 
     async def surely(self, ask: Callable[[], Awaitable[R]]) -> R | None:
         """Ask until the server answers. Every script asked here finds its message in purgatory or does nothing, so an
@@ -107,6 +109,12 @@ class Settling(Generic[T]):
                 if loop.time() >= ends_at:
                     return None
             await asyncio.sleep(PAUSE_SECONDS)
+
+
+def _or_raised(answer: bool | ErrorReply) -> bool:
+    if isinstance(answer, bool):
+        return answer
+    raise answer
 
 
 def _may_pass(error: ErrorReply) -> bool:

@@ -29,6 +29,7 @@ T = TypeVar("T", bound=Outgoing)
 GATHER_SECONDS: Final = 0.002  # requests end one by one; a few together cost one round trip
 SPARE: Final = 0.5  # so many more are held than there is room for
 LOOK_SECONDS: Final = 1.0
+SOON_SECONDS: Final = 0.2  # whoever stops can wait so long for a request to notice; to be woken costs more
 SUSPECT_SECONDS: Final = 5.0
 
 counts.describe("messages_carried", "messages that a provider was asked to deliver, by channel")
@@ -203,6 +204,7 @@ class Shift(Generic[T]):
         size = self._carrier.batch_items
         items = [self._backlog.popleft() for _ in range(min(most, len(self._backlog)))]
         try:
+            await self._carrier.expect([item.value for item in items])
             admission = await self._gate.admit([items[at:at + size] for at in range(0, len(items), size)])
         except BaseException:
             self._backlog.extendleft(reversed(items))
@@ -240,7 +242,9 @@ class Shift(Generic[T]):
     async def _at(self, starts_at: float) -> bool:
         """Wait for the reserved start; False when it is time to stop instead."""
         wait = starts_at - self._clock.now()
-        if wait > 0:
+        if 0 < wait <= SOON_SECONDS:
+            await asyncio.sleep(wait)
+        elif wait > 0:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._stop.wait()

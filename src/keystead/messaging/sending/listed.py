@@ -1,7 +1,8 @@
 """Addresses that must not be written to: asked for in batches; that one is free is believed for a minute."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +40,14 @@ class Listed:
         self._next = batch = _Batch({folded}, asyncio.get_running_loop().create_future())
         return folded in await self._find(batch)
 
+    async def expect(self, addresses: Iterable[str]) -> None:
+        """These are asked for soon: find out about all of them at once. Whatever goes wrong shows when they are."""
+        now = self._clock.now()
+        unknown = {folded for address in addresses if self._free.get(folded := self._folded(address), 0.0) <= now}
+        if unknown:
+            with contextlib.suppress(Exception):  # whoever asks for one of them meets it, and can act
+                await self._answer(_Batch(unknown, asyncio.get_running_loop().create_future()))
+
     def forget(self, address: str) -> None:
         """What is believed of this address, or is just being asked, is not true any more."""
         folded = self._folded(address)
@@ -49,15 +58,20 @@ class Listed:
     async def _find(self, batch: "_Batch") -> set[str]:
         """The first who asks does so for all who ask in the same moment."""
         try:
-            try:
-                await asyncio.sleep(0)  # whoever is about to ask can join
-            finally:
-                self._next = None
-            self._asked.append(batch)
+            await asyncio.sleep(0)  # whoever is about to ask can join
+        except BaseException as error:
+            batch.failed(error)
+            raise
+        finally:
+            self._next = None
+        return await self._answer(batch)
+
+    async def _answer(self, batch: "_Batch") -> set[str]:
+        self._asked.append(batch)
+        try:
             listed = await self._ask(batch.addresses)
         except BaseException as error:
-            batch.listed.set_exception(Unavailable(f"what is suppressed could not be read: {type(error).__name__}"))
-            batch.listed.exception()  # taken note of, even if nobody else asked
+            batch.failed(error)
             raise
         finally:
             self._asked = [each for each in self._asked if each is not batch]
@@ -76,3 +90,7 @@ class _Batch:
     addresses: set[str]
     listed: "asyncio.Future[set[str]]"
     outdated: set[str] = field(default_factory=set)
+
+    def failed(self, error: BaseException) -> None:
+        self.listed.set_exception(Unavailable(f"what is suppressed could not be read: {type(error).__name__}"))
+        self.listed.exception()  # taken note of, even if nobody else asked

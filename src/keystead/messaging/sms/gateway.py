@@ -3,18 +3,17 @@
 import base64
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
-from urllib.parse import urlencode
-
-import aiohttp
+from urllib.parse import quote, urlencode
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
+from keystead.messaging.sending.http import AnswerLost, Connections, NotConnected
 from keystead.messaging.sms.keys import TWILIO_LOCK
 from keystead.messaging.sms.models import FailureInfo, Identifier, MessageResource
 from keystead.messaging.sms.statuses import Category, told_status
@@ -80,32 +79,30 @@ class Gateway(Protocol):
 class TwilioGateway:
     """Twilio's API, version 2010-04-01. One per process; ``async with TwilioGateway.open(settings)``."""
 
-    def __init__(self, session: aiohttp.ClientSession, settings: SmsSettings, url: str) -> None:
-        self._session = session
+    def __init__(self, connections: Connections, settings: SmsSettings) -> None:
+        self._connections = connections
         self._service = settings.service_sid
-        self._messages = f"{url.rstrip('/')}/2010-04-01/Accounts/{settings.account_sid}/Messages"
+        self._messages = f"/2010-04-01/Accounts/{settings.account_sid}/Messages"
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: SmsSettings, url: str = "") -> AsyncIterator["TwilioGateway"]:
         """``url``: where the API is, unless the settings say; without either it is the real one."""
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, sock_connect=TIMEOUT_SECONDS / 2)
         log_in = base64.b64encode(f"{settings.account_sid}:{settings.auth_token}".encode()).decode()
-        connector = aiohttp.TCPConnector(limit=0)  # whoever calls decides how many requests there are at once
-        headers = {"Authorization": f"Basic {log_in}"}
-        async with aiohttp.ClientSession(timeout=timeout, headers=headers, connector=connector) as session:
-            yield cls(session, settings, settings.url or url or TWILIO_URL)
+        async with Connections.open(
+            settings.url or url or TWILIO_URL, headers={"Authorization": f"Basic {log_in}"}, seconds=TIMEOUT_SECONDS,
+            most_bytes=MOST_ANSWER_BYTES,
+        ) as connections:
+            yield cls(connections, settings)
 
     async def create(self, to: str, body: str, callback_url: str) -> MessageResource | FailureInfo:
         form = {"MessagingServiceSid": self._service, "To": to, "Body": body}
         if callback_url:
             form["StatusCallback"] = callback_url
-        # Spelled here: aiohttp takes several times as long for it.
-        packed = urlencode(form).encode()
-        return classified(await self._ask("POST", f"{self._messages}.json", data=packed, headers=_FORM))
+        return classified(await self._ask("POST", f"{self._messages}.json", urlencode(form).encode(), _FORM))
 
     async def read(self, sid: str) -> Read:
-        answer = await self._ask("GET", f"{self._messages}/{sid}.json")
+        answer = await self._ask("GET", f"{self._messages}/{quote(sid, safe='')}.json")
         document = _document(answer.body) if 200 <= answer.status < 300 else None
         resource = _resource(document)
         if resource is None or document is None or resource.sid != sid:
@@ -113,7 +110,8 @@ class TwilioGateway:
         return Read(answer.status, resource, _text(document.get("error_message")))
 
     async def search(self, to: str) -> list[Found] | None:
-        answer = await self._ask("GET", f"{self._messages}.json", params={"To": to, "PageSize": str(SEARCHED_MESSAGES)})
+        wanted = urlencode({"To": to, "PageSize": SEARCHED_MESSAGES})
+        answer = await self._ask("GET", f"{self._messages}.json?{wanted}")
         document = _document(answer.body) if answer.status == 200 else None
         if document is None or not isinstance(document.get("messages"), list):
             return None
@@ -125,17 +123,16 @@ class TwilioGateway:
                 found.append(Found(resource, str(message.get("body") or ""), created))
         return found
 
-    async def _ask(self, method: str, url: str, **options: Any) -> Answer:
+    async def _ask(
+        self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> Answer:
         try:
-            async with self._session.request(method, url, allow_redirects=False, **options) as response:
-                body = await response.content.read(MOST_ANSWER_BYTES)
-                while not response.content.at_eof() and len(body) < MOST_ANSWER_BYTES:
-                    body += await response.content.read(MOST_ANSWER_BYTES - len(body))
-                return Answer(response.status, body, _seconds(response.headers.get("Retry-After")))
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            got = await self._connections.ask(method, target, body, headers)
+        except NotConnected:
             return Answer(0, error=NOT_CONNECTED)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Answer(0, error=type(error).__name__)
+        except AnswerLost as error:
+            return Answer(0, error=str(error))
+        return Answer(got.status, got.body, _seconds(got.headers.get("retry-after")))
 
 
 class OneAtATime:

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from keystead.jobs import JobRef
+from keystead.keys import Sealed
 from keystead.messaging.sms.statuses import Status
 
 
@@ -16,8 +17,8 @@ class OutgoingSms(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", ta
     initially_queued_at: float
     retry: int = 0
     last_queued_at: float
-    phone_number: str
-    body: str
+    phone_number: Sealed[str]
+    body: Sealed[str]
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""
@@ -70,8 +71,8 @@ class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure_job_last_called_at: float | None = None
     num_failures: int = 0
     num_changes: int = 0
-    phone_number: str
-    body: str
+    phone_number: Sealed[str]
+    body: Sealed[str]
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""
@@ -109,7 +110,7 @@ class SmsEvent(msgspec.Struct, frozen=True, kw_only=True):
     sid: str
     status: Status
     error_code: str | None = None
-    error_message: str | None = None
+    error_message: Sealed[str | None] = None
     date_updated: float | None = None
     information_received_at: float
     received_via: Literal["webhook", "poll"]

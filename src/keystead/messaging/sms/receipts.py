@@ -210,9 +210,10 @@ class ReconciliationJob(BatchJob[SmsEvent]):
             try:
                 applied = await self._receipts.apply(event)
             except Corrupt as error:
-                # Asking the provider will not help either; someone has to look at the record.
-                _log.error("news of a text whose record does not decode was dropped", sid=event.sid, reason=str(error))
+                # Asking the provider will not help either; someone has to look at the record, and replays the news.
+                _log.error("news of a text whose record does not decode", sid=event.sid, reason=str(error))
                 applied = Applied(Writes(self.valkey.layout))
+                NEWS.bury(applied.left, event, error=str(error), now=self.clock.now())
             for name, amount in applied.counts.items():
                 step.count(name, amount)
             step.settle(event, applied.left)

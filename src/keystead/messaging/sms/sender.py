@@ -94,6 +94,9 @@ class SmsCarrier:
         self._valkey, self._clock, self._gateway, self._suppressed = valkey, clock, gateway, suppressed
         self._settings = settings
 
+    async def expect(self, items: Sequence[OutgoingSms]) -> None:
+        await self._suppressed.expect(sms.phone_number for sms in items)
+
     async def carry(self, items: Sequence[OutgoingSms]) -> Sequence[Carried]:
         return [await self._carry(sms) for sms in items]
 

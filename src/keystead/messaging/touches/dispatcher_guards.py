@@ -34,6 +34,7 @@ class Guards:
         self._counts: dict[tuple[str, str, int], int] = {}
         self._words: dict[str, dict[str, float]] = {}
         self._erased: set[str] = set()
+        self._local: dict[str | None, tuple[int, int]] = {}  # time zone → which day it is there, and which hour
 
     async def read(self, valkey: Valkey, touches: Iterable[Touch]) -> None:
         """Find out what these people got before; one round trip."""
@@ -80,16 +81,23 @@ class Guards:
             recent.lasting(seconds).add(writes, digest, self._now)
 
     def _day_key(self, touch: Touch) -> tuple[str, str, int]:
-        return touch.user_sub, touch.channel, dates.unix_date(self._now, self._zone(touch))
+        return touch.user_sub, touch.channel, self._there(touch)[0]
 
     def _is_quiet(self, touch: Touch) -> bool:
         start, end = self._settings.quiet_from_hour, self._settings.quiet_until_hour
-        hour = datetime.fromtimestamp(self._now, self._zone(touch)).hour
+        hour = self._there(touch)[1]
         return start <= hour < end if start <= end else hour >= start or hour < end
 
-    def _zone(self, touch: Touch) -> ZoneInfo:
+    def _there(self, touch: Touch) -> tuple[int, int]:
+        """Day and hour where the person is."""
         person = self._people.get(UserSub(touch.user_sub))
-        return _zone_of((person and person.timezone) or dates.LOS_ANGELES)
+        name = person.timezone if person is not None else None
+        found = self._local.get(name)
+        if found is None:
+            zone = _zone_of(name or dates.LOS_ANGELES)
+            hour = datetime.fromtimestamp(self._now, zone).hour
+            found = self._local[name] = dates.unix_date(self._now, zone), hour
+        return found
 
 
 @cache

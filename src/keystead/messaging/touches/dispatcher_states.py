@@ -16,7 +16,7 @@ from keystead.messaging.touches.selection import remembers
 from keystead.messaging.touches.tables import PEOPLE, STATES
 from keystead.store import Database
 
-STEP: Final = 100
+STEP: Final = 500
 Key = tuple[str, str, str]  # person, uid of the touch point, channel
 
 
@@ -36,7 +36,7 @@ class States:
         self._known: dict[Key, State] = {}
 
     async def read(self, touches: Iterable[tuple[Touch, TouchPoint]]) -> None:
-        """Read what the strategies of these touches need, a hundred people for each query."""
+        """Read what the strategies of these touches need, some hundred people for each query."""
         wanted: dict[tuple[int, str, str], set[str]] = {}
         for touch, point in touches:
             if remembers(point.selection_strategy):

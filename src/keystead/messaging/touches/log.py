@@ -32,6 +32,7 @@ from keystead.messaging.touches.tables import DEBUG_LOG, PEOPLE, STATES, TOUCH_P
 from keystead.store import Database
 
 STEP: Final = 100
+LOOKED_UP: Final = 500  # people or touch points in one query
 BATCH_ITEMS: Final = 1000
 
 T = TypeVar("T")
@@ -180,16 +181,16 @@ def _debug_row(one: DebugFields, people: dict[str, int]) -> dict[str, Any] | Non
             "created_at": one.created_at}
 
 
-def _steps(entries: Sequence[T]) -> Iterator[Sequence[T]]:
-    for first in range(0, len(entries), STEP):
-        yield entries[first:first + STEP]
+def _steps(entries: Sequence[T], most: int = STEP) -> Iterator[Sequence[T]]:
+    for first in range(0, len(entries), most):
+        yield entries[first:first + most]
 
 
 async def _numbers(
     sql: AsyncConnection, name: Column[str], number: Column[int], names: Iterable[str]
 ) -> dict[str, int]:
     found: dict[str, int] = {}
-    for some in _steps(sorted(set(names))):
+    for some in _steps(sorted(set(names)), LOOKED_UP):
         for row in (await sql.execute(select(name, number).where(name.in_(some)))).all():
             found[row[0]] = row[1]
     return found

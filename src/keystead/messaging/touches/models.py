@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NewType, get_args
 import msgspec
 
 from keystead.jobs import JobRef
+from keystead.keys import Sealed
 from keystead.messaging.touches.points_names import shown_slug
 
 TouchUid = NewType("TouchUid", str)
@@ -26,7 +27,7 @@ class Touch(msgspec.Struct, frozen=True):
     user_sub: str
     touch_point_event_slug: str
     channel: Channel
-    event_parameters: dict[str, Any]
+    event_parameters: Sealed[dict[str, Any]]
     success_callback: JobRef | None
     failure_callback: JobRef | None
     queued_at: float
@@ -59,7 +60,7 @@ class LogEntry(msgspec.Struct, frozen=True):
 
     table: Literal["user_touch_point_states", "user_touches", "user_touch_debug_log", "user_push_tokens"]
     action: Literal["insert", "update"]
-    fields: dict[str, Any]
+    fields: Sealed[dict[str, Any]]
 
 
 class StateFields(msgspec.Struct, frozen=True):

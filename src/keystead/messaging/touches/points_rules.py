@@ -1,7 +1,7 @@
 """What a touch point must be like before it is stored: its name, its schema, and what its messages ask of an event."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jsonschema.exceptions import SchemaError, ValidationError  # type: ignore[import-untyped]
@@ -13,6 +13,11 @@ from keystead.messaging.touches.rendering import Unrenderable, names_in
 from keystead.messaging.touches.selection import STRATEGIES
 
 MOST_MESSAGES: Final = 1000
+_OF_OBJECTS: Final = frozenset(("properties", "required", "additionalProperties"))
+_PLAIN: Final = _OF_OBJECTS | {"type", "title", "description", "example"}
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)
+}
 
 
 def check_strategy(strategy: str) -> None:
@@ -48,10 +53,45 @@ class Rules:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._validator = OAS30Validator(schema)
+        self._fits = _at_a_glance(schema)
 
     def check(self, parameters: Any) -> None:
         """Refuse parameters that do not fit."""
-        _check(self._validator, parameters)
+        if self._fits is None or not self._fits(parameters):
+            _check(self._validator, parameters)
+
+
+def _at_a_glance(schema: Any) -> Callable[[Any], bool] | None:
+    """Tells of a value that it surely fits; None for a schema of which only the validator knows what it means.
+
+    Most events are a few names with text or numbers, and the validator takes longer for them than all else about words.
+    """
+    if not isinstance(schema, Mapping) or not schema.keys() <= _PLAIN:
+        return None
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _TYPES and not schema.keys() & _OF_OBJECTS:
+        types = _TYPES[kind]
+        return lambda value: value.__class__ in types
+    if kind != "object":
+        return None
+    properties, wanted = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, Mapping) or not isinstance(wanted, list):
+        return None
+    known = {name: _at_a_glance(each) for name, each in properties.items()}
+    required, is_open = set(wanted), schema.get("additionalProperties", True) is True
+
+    def fits(value: Any) -> bool:
+        if value.__class__ is not dict or not required <= value.keys():
+            return False
+        for name, each in value.items():
+            if name not in known:
+                if not is_open:
+                    return False
+            elif (look := known[name]) is None or not look(each):
+                return False
+        return True
+
+    return fits
 
 
 def _check(validator: OAS30Validator, parameters: Any) -> None:

@@ -9,6 +9,7 @@ import copy
 import re
 import string
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -82,9 +83,10 @@ def substituted(
     return result
 
 
-def _parts(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+@lru_cache(maxsize=2048)
+def _parts(template: str) -> tuple[tuple[str, str | None, str | None, str | None], ...]:
     try:
-        found = list(_parse(template))
+        found = tuple(_parse(template))
     except ValueError as error:
         raise Unrenderable(f"the format is not well formed: {error}") from None
     for _, name, _, conversion in found:

@@ -77,7 +77,7 @@ USER_TOUCHES = Table(
     Column("created_at", Double, nullable=False),
     Index("user_touches_send_uid", "send_uid"),
     Index("user_touches_user", "user_id", "created_at"),
-    Index("user_touches_touch_point", "touch_point_id"),
+    Index("user_touches_touch_point_time", "touch_point_id", "created_at"),
 )
 
 # event: one of the shapes of models.DebugEvent; its parent is the uid of a row of type send_attempt.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 from nicegui import ui
 
@@ -11,18 +11,13 @@ from keystead.app import Running
 from keystead.engine import Valkey
 from keystead.jobs.dead_letters import group_of
 from keystead.keys import Undecodable
-from keystead.messaging.email.keys import NEWS as EMAIL_NEWS
-from keystead.messaging.push.keys import HOT
-from keystead.messaging.sms.keys import NEWS as SMS_NEWS
-from keystead.messaging.sms.keys import RECOVERY
-from keystead.messaging.touches.keys import TO_LOG, TO_SEND
-from keystead.patterns import DeadLetter, WorkList
+from keystead.patterns import DeadLetter
 from keystead.stats import Series
 from keystead.web.dashboard.jobs_shown import cut, moment, number, plural
 from keystead.web.dashboard.live_table import Action, Column, LiveTable, Row
-from keystead.web.dashboard.messages_look import CHANNELS
 from keystead.web.dashboard.shown import shown_ago, shown_count
 from keystead.web.dashboard.stepping_in import SteppingIn
+from keystead.web.dead_places import PLACES
 from keystead.web.stats_watch import Shared
 
 Look = Callable[[], None]
@@ -31,10 +26,6 @@ MOST_LETTERS: Final = 1000
 STEP_LETTERS: Final = 100
 SHOWN_GROUPS: Final = 50
 SHOWN_VALUES: Final = 4
-WORKS: Final[dict[str, WorkList[Any]]] = {
-    work.queue_key.pattern: work for work in (
-        *(channel.work for channel in CHANNELS.values()), TO_SEND, TO_LOG, SMS_NEWS, RECOVERY, EMAIL_NEWS, HOT)
-}
 DEAD_COLUMNS: Final = (Column("Reason"), Column("Letters", "num"), Column("Last", "when mid"))
 FAILURE_COLUMNS: Final = (Column("Reason"), Column("Today", "num"), Column("Yesterday", "num"))
 
@@ -76,7 +67,7 @@ class Failure:
 async def dead_groups(running: Running) -> list[DeadGroup]:
     """The newest thousand letters of each queue, most frequent first."""
     found: list[DeadGroup] = []
-    for queue in WORKS:
+    for queue in PLACES:
         groups: dict[str, list[DeadLetter]] = {}
         for letter, _, _ in await _letters(running, queue):
             groups.setdefault(group_of(letter.error), []).append(letter)
@@ -87,21 +78,22 @@ async def dead_groups(running: Running) -> list[DeadGroup]:
 
 async def replay(running: Running, group: DeadGroup) -> int:
     """Let the letters of a group, as they were seen, be tried again; says how many."""
-    work, moved = WORKS[group.queue], 0
+    place, moved = PLACES[group.queue], 0
     by_lane: dict[Valkey, list[bytes]] = {}
     for letter, raw, lane in await _letters(running, group.queue):
         if group_of(letter.error) == group.error and letter.dead_at <= group.last_at:
             by_lane.setdefault(lane, []).append(raw)
     for lane, chosen in by_lane.items():
         for first in range(0, len(chosen), STEP_LETTERS):
-            moved += await work.replay_chosen(lane, *chosen[first : first + STEP_LETTERS])
+            moved += await place.replay_chosen(lane, chosen[first : first + STEP_LETTERS], running.clock.now())
     return moved
 
 
 async def _letters(running: Running, queue: str) -> list[tuple[DeadLetter, bytes, Valkey]]:
     """Letters with their bytes and the lane they lie in."""
-    dead, found = WORKS[queue].dead, []
-    for lane in running.valkey.lanes_of(dead.declaration):
+    place, found = PLACES[queue], []
+    dead = place.dead
+    for lane in place.lanes(running.valkey):
         raws: list[bytes] = await lane.run(("LRANGE", dead.name(lane.layout), -MOST_LETTERS, -1), list, repeat=True)
         for raw in raws:
             try:
@@ -120,7 +112,7 @@ def dead_card(running: Running, shared: Shared[list[DeadGroup]], step_in: Steppi
             step_in.tell("These letters are not there any more.", bad=True)
         elif await step_in.confirmed(
             f"Try {plural(group.count, 'letter')} again?",
-            f"They go to the end of {group.queue}. Messages among them may be sent; to real people if the provider "
+            f"They wait again in {group.queue}. Messages among them may be sent; to real people if the provider "
             f"is a real one. They were given up because: {cut(group.newest)}", f"Try {plural(group.count, 'letter')}",
         ):
             await step_in.tried(_replayed(running, group))

@@ -1,6 +1,7 @@
 """Putting the dashboard onto the assembled server. The only place that registers pages."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from fastapi import FastAPI, Request
 from nicegui import ui
@@ -35,6 +36,7 @@ JOBS_SCOPE = "jobs"
 STATS_SCOPE = "stats"
 MESSAGES_SCOPE = "messaging"
 TITLE = "Keystead"
+PAGE_SECONDS = 60.0  # a busy machine shows a page late; after NiceGUI's three seconds it would show none
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#0f9488" stroke-width="2.1" '
     'stroke-linecap="round" stroke-linejoin="round"><path d="M4 20V9.5L12 4l8 5.5V20"/>'
@@ -50,27 +52,28 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     inspection = Inspection(running.valkey, running.clock)
     rates, watch, stats = JobRateSampler(inspection), JobsWatch(running.valkey, inspection), StatsWatch()
     message_rates = MessageRateSampler(running.valkey, running.clock)
+    page = partial(ui.page, response_timeout=PAGE_SECONDS)
 
-    @ui.page("/", title=TITLE)
+    @page("/", title=TITLE)
     def overview() -> None:
         show_overview(running, sampler, census)
 
-    @ui.page("/pattern", title=f"Pattern · {TITLE}")
+    @page("/pattern", title=f"Pattern · {TITLE}")
     async def pattern(name: str = "") -> None:
         await show_pattern(running, sampler, census, name)
 
-    @ui.page("/key", title=f"Key · {TITLE}")
+    @page("/key", title=f"Key · {TITLE}")
     async def key(key: str = "") -> None:
         await show_key(running, sampler, key)
 
-    @ui.page("/jobs", title=f"Jobs · {TITLE}")
+    @page("/jobs", title=f"Jobs · {TITLE}")
     async def jobs(request: Request) -> Response | None:
         if (refusal := _refusal(request, JOBS_SCOPE)) is not None:
             return refusal
         await show_jobs(running, sampler, watch, rates)
         return None
 
-    @ui.page("/jobs/{uid:path}", title=f"Job · {TITLE}")
+    @page("/jobs/{uid:path}", title=f"Job · {TITLE}")
     async def job(request: Request, uid: str) -> Response | None:
         if (refusal := _refusal(request, JOBS_SCOPE)) is not None:
             return refusal
@@ -79,21 +82,21 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         await show_job(running, sampler, watch, uid)
         return None
 
-    @ui.page("/stats", title=f"Statistics · {TITLE}")
+    @page("/stats", title=f"Statistics · {TITLE}")
     async def statistics(request: Request) -> Response | None:
         if (refusal := _refusal(request, STATS_SCOPE)) is not None:
             return refusal
         await show_stats(running, sampler, stats, _days_of(request))
         return None
 
-    @ui.page("/stats/job-runs", title=f"Job runs · {TITLE}")
+    @page("/stats/job-runs", title=f"Job runs · {TITLE}")
     async def job_runs(request: Request) -> Response | None:
         if (refusal := _refusal(request, STATS_SCOPE)) is not None:
             return refusal
         await show_runs(running, sampler, stats)
         return None
 
-    @ui.page("/stats/{name:path}", title=f"Statistics · {TITLE}")
+    @page("/stats/{name:path}", title=f"Statistics · {TITLE}")
     async def statistic(request: Request, name: str) -> Response | None:
         if (refusal := _refusal(request, STATS_SCOPE)) is not None:
             return refusal
@@ -102,14 +105,14 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         await show_one(running, sampler, stats, name, _days_of(request), request.query_params)
         return None
 
-    @ui.page("/messages", title=f"Messages · {TITLE}")
+    @page("/messages", title=f"Messages · {TITLE}")
     async def messages(request: Request) -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         await show_messages(running, sampler, stats, message_rates)
         return None
 
-    @ui.page("/messages/person", title=f"Person · {TITLE}")
+    @page("/messages/person", title=f"Person · {TITLE}")
     async def person(request: Request, user: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
@@ -123,7 +126,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
             show_nobody(running, sampler, asked, found)
         return None
 
-    @ui.page("/messages/trace", title=f"Message · {TITLE}")
+    @page("/messages/trace", title=f"Message · {TITLE}")
     async def trace(request: Request, uid: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
@@ -132,21 +135,21 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         await show_trace(running, sampler, stats, uid.strip())
         return None
 
-    @ui.page("/reminders", title=f"Reminders · {TITLE}")
+    @page("/reminders", title=f"Reminders · {TITLE}")
     async def reminders(request: Request) -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         await show_reminders(running, sampler, stats)
         return None
 
-    @ui.page("/templates", title=f"Templates · {TITLE}")
+    @page("/templates", title=f"Templates · {TITLE}")
     async def templates(request: Request, slug: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         await show_templates(running, sampler, slug)
         return None
 
-    @ui.page("/sandbox", title=f"Sandbox · {TITLE}")
+    @page("/sandbox", title=f"Sandbox · {TITLE}")
     async def sandbox(request: Request, channel: str = "", to: str = "") -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal

@@ -12,6 +12,7 @@
 -- ARGV[8]  int     is_probe       0..1
 -- ARGV[9]  int     kept_ms        1..864000000, expiry of the calls
 -- ARGV[10] int     rest_ms        0..864000000, time from opening to the first try; open all the while
+-- ARGV[11..] text  others         uids of further calls that ended so, in the same moment
 -- Returns  {state, failures}: 0 closed, 2 open
 -- Cost     O(log n + pruned) by count, O(of_calls) by share    Repeat: safe; a call is noted once under its uid
 local calls, probe, now, window = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -26,7 +27,12 @@ if went_well and is_probe then
 end
 local was_open = judge()
 if not went_well or of_calls > 0 then
-  redis.call('ZADD', calls, now, (went_well and 's:' or 'f:') .. uid)
+  local how = went_well and 's:' or 'f:'
+  local noted = {now, how .. uid}
+  for place = 11, #ARGV do
+    noted[#noted + 1], noted[#noted + 2] = now, how .. ARGV[place]
+  end
+  redis.call('ZADD', calls, unpack(noted))
   redis.call('PEXPIRE', calls, kept_ms)
 end
 if of_calls > 0 then

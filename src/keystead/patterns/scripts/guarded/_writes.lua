@@ -22,16 +22,27 @@ end
 
 -- Does what read_writes gave; or packed writes, where nothing else needs to be checked before they are written.
 -- Gives what the counts led to: late entries and the amount that became other, for each tally.
-local function write_all(writes, first_key)
+-- A value that cannot be added to ends it there; with a table for what went wrong, the others are written all the same.
+local function write_all(writes, first_key, wrong)
   if type(writes) == 'string' then writes = read_writes(writes, first_key) end
   local stored = {}
   if not writes then return stored end
+  local call = wrong and redis.pcall or redis.call
   for _, command in ipairs(writes[2]) do
-    redis.call(command[2], KEYS[first_key + command[1]], unpack(command, 3))
+    local reply = call(command[2], KEYS[first_key + command[1]], unpack(command, 3))
+    if wrong and type(reply) == 'table' and reply.err then wrong[#wrong + 1] = reply.err end
   end
   for _, tally in ipairs(writes[3]) do
     local first = first_key + tally[1]
-    local late, overflow = count_all(KEYS[first], KEYS[first + 1], KEYS[first + 2], first + 3, tally[3], tally[4], tally[5])
+    local function count()
+      return count_all(KEYS[first], KEYS[first + 1], KEYS[first + 2], first + 3, tally[3], tally[4], tally[5])
+    end
+    local fine, late, overflow = true, 0, 0
+    if wrong then fine, late, overflow = pcall(count) else late, overflow = count() end
+    if not fine then
+      wrong[#wrong + 1] = type(late) == 'table' and late.err or tostring(late)
+      late, overflow = 0, 0
+    end
     stored[#stored + 1], stored[#stored + 2] = late, overflow
   end
   return stored
