@@ -1,8 +1,11 @@
 """A stream written anew is the stream it was, without some of its entries."""
 
+from pathlib import Path
+
 from keystead.custody.person import Person
 from keystead.custody.streams import rebuild
 from keystead.engine import Valkey
+from keystead.testing.server import LocalServer
 
 PERSON = Person(["nobody-of-these"])
 
@@ -41,3 +44,18 @@ async def test_consumer_named_after_the_person_goes(valkey: Valkey) -> None:
     await valkey.xreadgroup("g", "user-47", {"s": ">"})
     await rebuild(valkey, b"s", set(), Person(["user-47"]), tries=5)
     assert await valkey.xinfo_consumers("s", "g") == [] and await valkey.xlen("s") == 1
+
+
+async def test_bytes_of_an_entry_are_gone_from_a_dump(valkey: Valkey, valkey_server: LocalServer) -> None:
+    await valkey.config_set("rdbcompression", "no")
+    ids = [await valkey.xadd("s", {"user": who}) for who in ("somebody", "zq7-planted", "else")]
+    assert b"zq7-planted" in dump(valkey_server)
+    await rebuild(valkey, b"s", {ids[1]}, PERSON, tries=5)
+    left = dump(valkey_server)
+    assert b"zq7-planted" not in left and b"somebody" in left and await valkey.xlen("s") == 2
+    await valkey.config_set("rdbcompression", "yes")
+
+
+def dump(server: LocalServer) -> bytes:
+    server.call("SAVE")
+    return Path(server.process.directory, "dump.rdb").read_bytes()

@@ -50,7 +50,10 @@ class Guard:
         made = self._classes.get(kind)
         if made is None:
             made = self._classes[kind] = _guarded_class(kind, self)
-        client.__class__ = made
+        try:
+            client.__class__ = made
+        except TypeError:
+            raise Invalid(f"a {kind.__name__} cannot be guarded: its class does not allow it") from None
         return client
 
     def look(self, words: tuple[Any, ...]) -> None:
