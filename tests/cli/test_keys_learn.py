@@ -47,5 +47,6 @@ def test_json_is_for_programs(filled: LocalServer) -> None:
 
 def test_refusals_are_one_line(filled: LocalServer, tmp_path: Path) -> None:
     assert "no known ending" in keystead("keys", "learn", filled.tcp_url, "--out", "draft.doc").refused()
-    assert "cannot be written" in keystead("keys", "learn", filled.tcp_url, "--out", tmp_path / "no" / "a.toml").refused()
+    nowhere = tmp_path / "no" / "a.toml"
+    assert "cannot be written" in keystead("keys", "learn", filled.tcp_url, "--out", nowhere).refused()
     assert "cannot be reached" in keystead("keys", "learn", "redis://127.0.0.1:1").refused()

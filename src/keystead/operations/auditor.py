@@ -36,7 +36,8 @@ async def audit(
 
     At most ``keys_per_second`` on average, fewer while the server answers slowly. Without ``read_values`` only names,
     types, expiries and sizes are looked at. ``on_progress`` is told keys walked and keys in all, as far as the server
-    can tell; ``on_seen`` every key. Raises ``Unavailable`` if the server goes away, and what it answers if it does not let us ask for types.
+    can tell; ``on_seen`` every key. Raises ``Unavailable`` if the server goes away, and what it answers if it does not
+    let us ask for types.
     """
     walk = _Walk(valkey, registry, read_values, keys_per_second, most_examples, on_seen)
     await walk.measure_trip()

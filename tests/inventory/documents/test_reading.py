@@ -17,7 +17,9 @@ from .samples import answers, document, names, ttl_of
 
 ROOT = Path(__file__).parents[3]
 SEEDS = ROOT.parent / "shared" / "seeds"
-needs_seeds = pytest.mark.skipif(not SEEDS.is_dir(), reason="the five documents it was built for are not beside the project")
+needs_seeds = pytest.mark.skipif(
+    not SEEDS.is_dir(), reason="the five documents it was built for are not beside the project"
+)
 
 
 @pytest.mark.parametrize("name", names())
