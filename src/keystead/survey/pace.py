@@ -6,8 +6,8 @@ by a rest; a server that answers late is left alone for a while, and for good if
 """
 
 KEYS_PER_SECOND = 100_000
-# A page of this many keys holds the server about a millisecond. The longer the way to it, the larger a page may be.
-PAGE_KEYS = 128
+# Such a page holds the server about half a millisecond. The longer the way to it, the larger a page may be.
+PAGE_KEYS = 64
 LARGEST_PAGE_KEYS = 512
 NEAR_SECONDS = 0.001
 SMALLEST_PAGE_KEYS = 16
