@@ -45,7 +45,7 @@ def test_settings_file_of_the_command_line_is_read(tmp_path):
 def test_server_of_the_settings_is_used(server, tmp_path):
     server.call("SET", "stray", "x")
     (tmp_path / "keystead.toml").write_text(f'[valkey]\nurl = "{server.url}"\n')
-    assert json.loads(keystead("keys", "audit", "--format", "json", cwd=tmp_path).out)["undeclared_keys"] == 1
+    assert json.loads(keystead("keys", "audit", "--format", "json", cwd=tmp_path).out)["keys_not_in_inventory"] == 1
 
 
 def test_connection_is_closed_after_the_command(server):

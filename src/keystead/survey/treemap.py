@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+SMALLEST_SHARE = 1e-6  # less is no point on a screen, and only the rounding of what is left would be drawn
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -16,8 +18,9 @@ class Box:
 
 
 def layout(sizes: Sequence[float], width: float, height: float) -> list[Box]:
-    """A box for each positive number, all of them together filling the area. Numbers should come largest first."""
-    given = [(index, size) for index, size in enumerate(sizes) if size > 0]
+    """A box for each number that can be seen beside the others, together filling the area. The largest come first."""
+    least = sum(sizes) * SMALLEST_SHARE
+    given = [(index, size) for index, size in enumerate(sizes) if size > least]
     total = sum(size for _, size in given)
     if not given or width <= 0 or height <= 0:
         return []
