@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.survey.treemap import layout
+from keystead.survey.treemap import SMALLEST_SHARE, layout
 
 
 @given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=60))
 def test_areas_are_in_proportion_and_nothing_leaves_the_frame(sizes):
     sizes = sorted(sizes, reverse=True)
     boxes = layout(sizes, 1200, 420)
-    assert [box.index for box in boxes] == list(range(sum(size > sum(sizes) / 1e6 for size in sizes)))
+    assert [box.index for box in boxes] == list(range(sum(size > sum(sizes) * SMALLEST_SHARE for size in sizes)))
     for box in boxes:
         assert box.width * box.height == pytest.approx(1200 * 420 * sizes[box.index] / sum(sizes), rel=0.01, abs=0.1)
         assert box.x >= -0.01 and box.x + box.width <= 1200.01
