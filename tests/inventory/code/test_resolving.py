@@ -117,3 +117,26 @@ def test_an_enum_of_java_with_fields_and_no_constructor(tmp_path: Path) -> None:
 
     assert [facts(entry) for entry in found.entries] == [
         ("token:{id}", "string", "exactly", 60.0), ("week:{id}", "string", "exactly", 604800.0)]
+
+
+def test_a_method_of_ruby_is_called_by_its_bare_name(tmp_path: Path) -> None:
+    found = read(tmp_path, cart_rb="""
+        class Cart
+          def key
+            "cart:#{@id}"
+          end
+
+          def add(product)
+            REDIS.with do |redis|
+              redis.hincrby(key, product, 1)
+              redis.expire(key, 60)
+            end
+            redis.setex("#{key}:draft", 30, 1)
+            redis.set("other:#{@id}:x", 1)
+          end
+        end
+    """)
+    assert [facts(entry) for entry in found.entries] == [
+        ("cart:{id}", "hash", "exactly", 60.0), ("cart:{id}:draft", "string", "exactly", 30.0),
+        ("other:{id}:x", "string", "none", None)]
+    assert not found.notes

@@ -221,7 +221,15 @@ class Resolver:
             param = scope.param(name)
             if param is not None:
                 return list(_parameter(param, scope, frame))
+        if frame.scope.file.language == "ruby" and (own := self._said_by_method(name, frame)):
+            return own
         return [(given.expr, frame.at(given)) for given in self.imported(name, frame)]
+
+    def _said_by_method(self, name: str, frame: Frame) -> list[Value]:
+        """What a method of the same class gives: in Ruby one without arguments is called by its bare name."""
+        around = self.objects(Name(SELF), frame, 0) if name != SELF else []
+        return [(given.expr, frame.at(given)) for scope, _ in around for each in self.lineage(scope, name)
+                for function in each.functions.get(name, []) if not function.params for given in function.returns]
 
     def imported(self, name: str, frame: Frame) -> list[Assigned]:
         file = frame.scope.file
