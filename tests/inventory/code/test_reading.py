@@ -167,3 +167,16 @@ def test_our_own_sources_give_no_false_keys() -> None:
     found = read_code([source / "patterns", source / "edge", source / "jobs"], guesses=False)
 
     assert [entry.pattern for entry in found.entries if not entry.uncertain] == []
+
+
+def test_a_module_is_read_for_a_name_however_common_or_short_it_is(tmp_path: Path) -> None:
+    found = read(tmp_path, src__keys_ts="""
+        export const keys = { room: (id: string) => `room:${id}` } as const;
+        export const TTL = 30;
+    """, src__rooms_ts="""
+        import Redis from "ioredis";
+        import { keys, TTL } from "./keys";
+        const redis = new Redis();
+        export async function open(id: string) { await redis.setex(keys.room(id), TTL, "1"); }
+    """)
+    assert [facts(entry) for entry in found.entries] == [("room:{id}", "string", "exactly", 30.0)]

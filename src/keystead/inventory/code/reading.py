@@ -107,15 +107,19 @@ def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[No
     Whether there were any.
     """
     defined = {name.encode() for name in project.wanted if len(name) > 3} - _COMMON
+    modules = _modules_of(project)
     called = [(name.encode(), hint.encode()) for name, hint in project.callers_wanted
               if name.encode() not in _COMMON]
     project.wanted, project.callers_wanted = set(), set()
-    if not defined and not called:
+    if not defined and not called and not modules:
         return False
     left: list[tuple[Path, str]] = []
     for place in waiting:
         data = read_bytes(*place)
         if isinstance(data, Note):
+            continue
+        if _stem(place[0]) in modules:
+            _add(project, *place, data, notes)
             continue
         words = set(_WORD.findall(data))
         if any(name in words and hint in words for name, hint in called) or (not defined.isdisjoint(words)
@@ -126,3 +130,21 @@ def _read_more(project: Project, waiting: list[tuple[Path, str]], notes: list[No
     found = len(left) < len(waiting)
     waiting[:] = left
     return found
+
+
+def _modules_of(project: Project) -> set[str]:
+    """The last words of the modules that wanted names are imported from: ``keys`` of ``import { keys } from "./keys"``.
+
+    Such a name may be as common or as short as it likes.
+    """
+    found: set[str] = set()
+    for file in project.files.values():
+        for name, (module, there) in file.imports.items():
+            if name in project.wanted or there in project.wanted:
+                found.add(re.split(r"[./\\]", module)[-1])
+                found.add(there)
+    return found - {""}
+
+
+def _stem(path: Path) -> str:
+    return path.parent.name if path.stem in ("index", "__init__") else path.stem
