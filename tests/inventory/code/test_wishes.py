@@ -19,3 +19,17 @@ from .reading_code import patterns, read
 ])
 def test_redis_py(tmp_path: Path, call: str, keys: list[str]) -> None:
     assert sorted(patterns(read(tmp_path, a_py=f"import redis\nr = redis.Redis()\n{call}\n"))) == keys
+
+
+def test_go_redis_takes_the_key_in_a_struct(tmp_path: Path) -> None:
+    found = read(tmp_path, a_go="""
+        package a
+
+        import "github.com/redis/go-redis/v9"
+
+        func Add(ctx context.Context, rdb *redis.Client, id string) {
+            rdb.XAdd(ctx, &redis.XAddArgs{Stream: "match:" + id + ":events", Values: map[string]any{"a": 1}})
+            rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: "board:" + id, Start: 0, Stop: 9})
+        }
+    """)
+    assert "match:{id}:events" in patterns(found) and not found.notes

@@ -87,6 +87,8 @@ def _of_command(
         if command.name == "SCAN" and "match" in named:
             yield replace(made, expr=named["match"], kind="glob")
         return
+    if args and isinstance(args[0], Call) and (held := args[0].named.get("Stream") or args[0].named.get("Key")):
+        args = [held, *args[1:]]  # go-redis: &redis.XAddArgs{Stream: key}, redis.ZRangeArgs{Key: key}
     spans = spans + [(0, 0)] * (len(args) - len(spans))
     together = list(zip(args, spans, strict=False))
 
