@@ -38,3 +38,17 @@ def test_library_prefix_covers_everything_below_it():
 
 def test_channels_and_keys_are_different_things():
     assert like("updates:{id}", "updates:{id}", kind="channel") == []
+
+
+@pytest.mark.parametrize("described", ["stat:{rest}", "stat:*"])
+def test_any_text_covers_several_segments(described):
+    assert like("stat:{kind}:{day}", described, "status:{id}") == [described]
+    assert like("stat:processed", described) == [described]
+
+
+def test_same_with_a_star_and_a_variable():
+    assert like("queue:{name}", "queue:*") == ["queue:*"]
+
+
+def test_variable_stays_within_the_separators_of_its_pattern():
+    assert like("app.user.7.cart", "app.user.{id}") == []
