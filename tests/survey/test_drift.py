@@ -148,3 +148,30 @@ def test_prefix_of_a_library_is_never_judged():
 
 def test_worst_of_nothing_is_nothing():
     assert worst(()) is None
+
+
+@pytest.mark.parametrize(("used", "differs"), [(0, False), (600, False), (60, False), (3600, True)])
+def test_key_that_stays_until_it_is_ended_may_get_that_expiry_in_the_code(used, differs):
+    described = inventory(entry("lock:{job}", "string", Expiry(Rule.NONE, 600.0)))
+    code = inventory(entry("lock:{name}", "string", used, file="app.py"))
+    assert (told(compare(described, code=code)) == {("code-expiry", "lock:{job}")}) is differs
+
+
+def test_channel_with_the_name_of_a_key_is_not_judged_by_the_keys():
+    described = inventory(entry("orders", "list", 0, line=2), entry("orders", kind="channel", line=3))
+    live = live_of(described, (b"orders", "string", 60.0))
+    findings = [found for found in compare(described, live) if found.severity is not Severity.NOTE]
+    assert [(found.kind.label, found.sources[0].line) for found in findings] == [
+        ("wrong-type", 2), ("unexpected-expiry", 2)]
+
+
+def test_channel_does_not_stand_for_a_key_that_is_nowhere():
+    described = inventory(entry("orders:{id}", kind="channel"))
+    live = live_of(described, strays=[stray("orders:{id}", 3, "string", "orders:7")])
+    assert told(compare(described, live)) == {("undocumented", "orders:{id}")}
+
+
+def test_expiry_that_is_too_long_for_a_key_that_stays_until_it_is_ended_says_the_rule():
+    described = inventory(entry("lock:{job}", "string", Expiry(Rule.NONE, 600.0)))
+    (found,) = compare(described, live_of(described, (b"lock:a", "string", 4000.0)))
+    assert found.kind.label == "unexpected-expiry" and "10 min" in found.says

@@ -114,3 +114,12 @@ def test_what_the_server_did_not_tell_is_not_judged(tally):
 def test_keys_that_have_gone_meanwhile_are_not_counted(tally):
     tally.add_page(Page([b"session:1", b"session:2"], ["none", "hash"], [-2, 60_000], [0, 100]))
     assert tally.keys == 1
+
+
+def test_every_large_key_is_counted_in_whatever_order_they_come():
+    described = inventory(entry("blob:{id}", "string", 0))
+    tally = Tally(Matcher(described), lambda *seen: None)
+    for number, mib in enumerate((30, 20, 40, 1)):
+        tally.add(b"blob:%d" % number, "string", -1, mib * 1024 * 1024)
+    large = tally.entries["blob:{id}"].large
+    assert (large.keys, large.worst) == (3, 40 * 1024 * 1024)

@@ -39,12 +39,17 @@ def compare(inventory: Inventory, live: Live | None = None, code: Inventory | No
     if live is not None:
         found += _undocumented(matcher, live.strays)
         for entry in inventory.entries:
-            if (tally := live.tally.entries.get(entry.pattern)) is not None:
+            if (tally := _tally_of(entry, live)) is not None:
                 found += _on_server(entry, tally)
     if code is not None:
         found += _in_code(inventory, code)
     found += _nowhere(inventory, live, code)
     return in_order(found)
+
+
+def _tally_of(entry: Entry, live: Live | None) -> EntryTally | None:
+    """What was seen of an entry. A channel has no keys, though keys may bear its name."""
+    return live.tally.entries.get(entry.pattern) if live is not None and entry.kind != "channel" else None
 
 
 # -- the inventory by itself ----------------------------------------------------------------------------------------
@@ -66,7 +71,7 @@ def _personal(inventory: Inventory, live: Live | None) -> Iterable[Finding]:
         if entry.personal is not None and entry.personal.value:
             continue
         names = [name for name, kind in _variables(entry) if name in _PERSONAL_NAMES or kind in _PERSONAL_KINDS]
-        tally = live.tally.entries.get(entry.pattern) if live is not None else None
+        tally = _tally_of(entry, live)
         seen = tally.personal if tally is not None else Fault()
         if not names and not seen.keys:
             continue
@@ -135,11 +140,15 @@ def _on_server(entry: Entry, tally: EntryTally) -> Iterable[Finding]:
                       f"{_share(fault, tally)} {_expire(fault)} in up to {latest}; the inventory says {said}",
                       "correct the inventory or the writer")
     if (fault := tally.unexpected_expiry).keys:
+        bounded = entry.ttl is not None and entry.ttl.value.seconds is not None
         yield finding(Drift.UNEXPECTED_EXPIRY, fault,
-                      f"{_share(fault, tally)} will expire; the inventory says they stay",
+                      f"{_share(fault, tally)} will expire in up to {_length(fault.worst)}; "
+                      f"the inventory says {said if bounded else 'they stay'}",
                       "correct the inventory, or remove the expiry with PERSIST")
     if (fault := tally.large).keys:
-        yield finding(Drift.LARGE, fault, f"a single key takes {fault.worst / 1024 / 1024:,.0f} MiB",
+        most = f"{fault.worst / 1024 / 1024:,.0f} MiB"
+        yield finding(Drift.LARGE, fault, f"a single key takes {most}" if fault.keys == 1 else
+                      f"{_count(fault.keys)} are large, and one takes {most}",
                       "split it, or bound it")
 
 
@@ -178,6 +187,8 @@ def _differs(entry: Entry, used: Entry) -> Iterable[Finding]:
 
 def _same(said: Expiry, used: Expiry) -> bool:
     """Whether the code does what is said. What one of them leaves open is no disagreement."""
+    if said.rule is Rule.NONE and said.seconds is not None:  # it stays until it is ended, and then for a while
+        return used.rule is Rule.NONE or used.seconds is None or used.seconds <= said.seconds * (1 + TTL_SHARE)
     if Rule.NONE in (said.rule, used.rule):
         return said.rule is used.rule
     if said.seconds is None or used.seconds is None:

@@ -107,8 +107,8 @@ class Tally:
             tally.ttls[_class(ttl_ms)] += 1
         if memory_bytes > tally.largest_bytes:
             tally.largest_bytes = memory_bytes
-            if memory_bytes > LARGE_BYTES:
-                tally.large.add(raw_key, worst=memory_bytes)
+        if memory_bytes > LARGE_BYTES:
+            tally.large.add(raw_key, worst=memory_bytes)
 
 
 def _judge(tally: EntryTally, entry: Entry, raw_key: bytes, type: str, ttl_ms: int) -> None:
