@@ -2,6 +2,11 @@ import json
 
 import pytest
 
+from keystead.cli.auditing import FailOn, _exit_code, _severity
+from keystead.cli.auditing_shown import shown
+from keystead.inventory import Inventory
+from keystead.survey import Audit
+
 from .command import keystead
 
 
@@ -167,6 +172,26 @@ def test_report_that_cannot_be_written_is_one_line(server, documented):
                     cwd=documented)
     assert told.code == 2
     assert "none/r.html" in told.err and "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("option", ["--html", "--sarif", "--junit", "--summary", "--write-baseline"])
+def test_no_file_that_cannot_be_written_ends_in_a_traceback(documented, option):
+    told = keystead("keys", "audit", "--inventory", "redis-keys.md", "--code", "app", option, "none/file", cwd=documented)
+    assert told.code == 2
+    assert told.err.count("\n") == 1 and "none/file" in told.err
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("error", 2), ("warning", 2), ("never", 0)])
+def test_look_that_ended_early_is_no_success(fail_on, code):
+    outcome = Audit(Inventory("keys.md", ()), (), unfinished=True)
+    assert _exit_code(outcome, _severity(FailOn(fail_on))) == code
+    assert "Unfinished: " in "".join(map(str, shown(outcome))).replace("[yellow]", "").replace("[/yellow]", "")
+
+
+def test_notes_on_the_code_are_counted(documented):
+    (documented / "app" / "other.py").write_text("import redis\n\ndef get(key):\n    return redis.Redis().get(key)\n")
+    told = keystead("keys", "audit", "--inventory", "redis-keys.md", "--code", "app", cwd=documented)
+    assert "code in app (1 note, see keystead keys code)" in told.out
 
 
 @pytest.mark.cluster

@@ -1,6 +1,6 @@
 import json
 
-from keystead.inventory import Matcher
+from keystead.inventory import Matcher, Note, Source
 from keystead.survey.audit import Audit
 from keystead.survey.findings import Drift, Finding, Severity
 from keystead.survey.tally import Tally
@@ -42,3 +42,13 @@ def test_report_can_be_written_as_json():
     assert told["findings"][0] == {
         "kind": "unused", "severity": "warning", "pattern": "b", "says": "says", "mend": "mend", "keys": 0,
         "examples": [], "sources": [], "fingerprint": WARNING.fingerprint}
+
+
+def test_look_that_ended_early_is_not_clean():
+    assert not Audit(inventory(entry("a", "string")), (), unfinished=True).as_dict()["clean"]
+
+
+def test_notes_of_the_code_are_in_the_report():
+    notes = (Note("the key of GET is anything", Source("app.py", 3)),)
+    assert {"says": "the key of GET is anything", "source": "app.py:3"} in Audit(
+        inventory(entry("a", "string")), (), code="app", code_notes=notes).as_dict()["notes"]

@@ -2,6 +2,7 @@ import pytest
 
 from keystead.engine import lookout
 from keystead.survey.looking import look_at
+from keystead.survey.pace import Pace
 
 from .entries import entry, inventory
 
@@ -30,3 +31,18 @@ async def test_everything_is_counted_and_strays_become_patterns(look):
 async def test_narrowed_look_is_not_whole(look):
     live, _ = await look_at(look, DESCRIBED, match="session:*")
     assert (live.whole, live.tally.keys) == (False, 30)
+
+
+async def test_server_that_goes_away_leaves_the_look_unfinished(look, valkey_server):
+    asked = []
+
+    def kill(done: int, total: int) -> None:
+        if not asked:
+            asked.append(done)
+            valkey_server.kill()
+
+    pace = Pace(page_keys=16)
+    live, reasons = await look_at(look, DESCRIBED, pace=pace, progress=kill)
+    valkey_server.restart()
+    assert (live.unfinished, live.whole) == (True, False)
+    assert "went away" in reasons[0]

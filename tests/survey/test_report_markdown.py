@@ -23,3 +23,13 @@ def test_findings_are_a_table_that_no_name_breaks():
 def test_many_findings_are_cut_and_counted():
     many = tuple(Finding(Drift.UNUSED, f"p{number}", "says", "mend") for number in range(SHOWN + 7))
     assert "… and 7 more." in to_markdown(Audit(DESCRIBED, many))
+
+
+def test_look_that_ended_early_does_not_pass_for_clean():
+    page = to_markdown(Audit(DESCRIBED, (), partial=("a server went away",), unfinished=True))
+    assert page.startswith("## Keys: not seen whole\n")
+
+
+def test_key_that_nobody_described_is_shown_and_not_the_server():
+    found = Finding(Drift.UNDOCUMENTED, "cart:{id}", "says", "mend", (Source("valkey://localhost"),), 1, ("cart:7",))
+    assert "| says | `cart:7` |" in to_markdown(Audit(DESCRIBED, (found,)))

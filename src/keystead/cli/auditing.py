@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from keystead.survey import Audit, Finding, Live, Severity
 
 FINDINGS = 1
+UNFINISHED = 2
 
 
 class FailOn(StrEnum):
@@ -97,7 +98,7 @@ def audit(
     declarations of a program. Finds keys that nobody described, wrong types, missing and late expiries, code that
     does otherwise, unmarked personal data, and what is nowhere to be found. Only reads, in small batches, from a
     replica if there is one, and slows down when the server does. Leaves with 0 if all is well, 1 with findings, 2 if
-    it could not run.
+    it could not run or the server went away before everything was seen.
     """
     from keystead.clock import SystemClock
 
@@ -114,7 +115,8 @@ def audit(
     from keystead.survey import write_baseline as keep
 
     if write_baseline is not None:
-        keep(write_baseline, outcome.findings)
+        with _writing():
+            keep(write_baseline, outcome.findings)
     outcome = _without_known(replace(outcome, at=clock.now(), seconds=clock.now() - began), known)
     bound = _severity(fail_on)
     _write_reports(outcome, html=html, sarif=sarif, junit=junit, summary=summary, bound=bound)
@@ -124,8 +126,15 @@ def audit(
         write(*shown(outcome, notes=notes))
         if outcome.server and outcome.failing(Severity.WARNING):
             note("`keystead keys explain KEY` tells more about one key")
+    if code_of_exit := _exit_code(outcome, bound):
+        raise typer.Exit(code_of_exit)
+
+
+def _exit_code(outcome: "Audit", bound: "Severity | None") -> int:
+    """What was not seen whole may not pass for clean."""
     if outcome.failing(bound):
-        raise typer.Exit(FINDINGS)
+        return FINDINGS
+    return UNFINISHED if outcome.unfinished and bound is not None else 0
 
 
 async def _audit_inventory(
@@ -178,7 +187,8 @@ def _judged(
     findings = in_order([*compare(inventory, live, used), *more])
     reasons = (inventory.partial, used.partial if used is not None else "", *reasons)
     return Audit(inventory, findings, server=server, code=", ".join(map(str, code or ())),
-                 partial=tuple(filter(None, reasons)), tally=live.tally if live is not None else None)
+                 partial=tuple(filter(None, reasons)), tally=live.tally if live is not None else None,
+                 unfinished=live is not None and live.unfinished, code_notes=used.notes if used is not None else ())
 
 
 def _read_code(paths: list[Path] | None) -> "Inventory | None":
@@ -218,7 +228,7 @@ def _write_reports(
 
     from keystead.survey import to_html, to_junit, to_markdown, to_sarif
 
-    try:
+    with _writing():
         if html is not None:
             html.write_text(to_html(outcome), encoding="utf-8")
         if sarif is not None:
@@ -228,6 +238,12 @@ def _write_reports(
         if summary is not None:
             with summary.open("a", encoding="utf-8") as file:
                 file.write(to_markdown(outcome))
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise Invalid(f"a report cannot be written: {error.filename}: {os.strerror(error.errno or 0)}") from error
 

@@ -59,7 +59,9 @@ def _verdict(audit: "Audit", notes: bool) -> str:
         if audit.tally.strays.keys:
             parts.append(f"{audit.tally.strays.keys:,} not in the inventory")
     if audit.code:
-        parts.append(f"code in {_plain(audit.code)}")
+        doubts = len(audit.code_notes)  # what could not be followed, above all: it may use what seems unused
+        notes_on = f" ({doubts:,} {'note' if doubts == 1 else 'notes'}, see keystead keys code)" if doubts else ""
+        parts.append(f"code in {_plain(audit.code)}{notes_on}")
     if audit.known:
         parts.append(f"{len(audit.known):,} known from the baseline")
     counts = {name: count for name, count in audit.counted().items() if count}
@@ -67,6 +69,8 @@ def _verdict(audit: "Audit", notes: bool) -> str:
     if quiet:
         parts.append(f"{quiet:,} notes (--notes shows them)")
     about = ", ".join(parts)
+    if not counts and audit.unfinished:
+        return f"[yellow]Unfinished[/yellow]: nothing found in what was seen; {about}."
     if not counts:
         return f"[green]Clean[/green]: {about}."
     found = ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in counts.items())

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from keystead.inventory import Entry, Inventory
+from keystead.inventory import Entry, Inventory, Note
 from keystead.survey.findings import Finding, Severity
 from keystead.survey.tally import EntryTally, Tally
 
@@ -12,8 +12,9 @@ from keystead.survey.tally import EntryTally, Tally
 class Audit:
     """``known`` are findings that the baseline already has: they are shown, and do not count.
 
-    ``server`` and ``code`` say what was looked at, empty if nothing was; ``partial`` why the look was not whole. ``at``
-    is the unix time of its end, and ``seconds`` how long it took.
+    ``server`` and ``code`` say what was looked at, empty if nothing was; ``partial`` why the look was not whole, and
+    ``unfinished`` that it ended early. ``at`` is the unix time of its end, and ``seconds`` how long it took.
+    ``code_notes`` tell above all what in the code could not be followed.
     """
 
     inventory: Inventory
@@ -25,6 +26,8 @@ class Audit:
     tally: Tally | None = None
     seconds: float = 0.0
     at: float = 0.0
+    unfinished: bool = False
+    code_notes: tuple[Note, ...] = ()
 
     def failing(self, fail_on: Severity | None) -> bool:
         """Whether a finding is as bad as that; None never fails."""
@@ -50,7 +53,8 @@ class Audit:
         """Plain values that JSON can hold."""
         return {
             "inventory": self.inventory.name, "server": self.server, "code": self.code, "partial": list(self.partial),
-            "clean": not self.failing(Severity.WARNING), "counts": self.counted(), "known": len(self.known),
+            "clean": not self.unfinished and not self.failing(Severity.WARNING),
+            "counts": self.counted(), "known": len(self.known),
             "keys": self.tally.keys if self.tally is not None else None,
             "memory_bytes": self.tally.memory_bytes if self.tally is not None else None,
             "keys_not_in_inventory": self.tally.strays.keys if self.tally is not None else None,
@@ -62,7 +66,7 @@ class Audit:
                  "types": dict(tally.types), "ttls": dict(tally.ttls)}
                 for entry, tally in self.by_memory()
             ],
-            "notes": [{"says": note.says, "source": str(note.source or "")} for note in self.inventory.notes],
+            "notes": [{"says": note.says, "source": str(note.source or "")} for note in (*self.inventory.notes, *self.code_notes)],
         }
 
 

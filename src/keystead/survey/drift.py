@@ -25,11 +25,15 @@ _PERSONAL_NAMES: Final = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a walk found: counts by entry, what no entry explains as patterns, and whether it saw everything."""
+    """What a walk found: counts by entry, what no entry explains as patterns, and whether it saw everything.
+
+    ``unfinished``: it ended before it had seen all that it was asked to see.
+    """
 
     tally: Tally
     strays: Inventory
     whole: bool = True
+    unfinished: bool = False
 
 
 def compare(inventory: Inventory, live: Live | None = None, code: Inventory | None = None) -> tuple[Finding, ...]:

@@ -30,4 +30,5 @@ async def look_at(
     source = Source(look.name)
     strays = tuple(entry_of(named, group, {}, source, 1.0) for named, group in learned_from(tree))
     reasons = tuple(reason for reason in (walk.partial, *walk.notes) if reason)
-    return Live(tally, Inventory(look.name, strays), whole=match is None and not walk.partial), reasons
+    live = Live(tally, Inventory(look.name, strays), match is None and not walk.partial, bool(walk.partial))
+    return live, reasons

@@ -37,14 +37,14 @@ def to_markdown(audit: Audit) -> str:
 
 def _verdict(audit: Audit) -> str:
     if not audit.findings:
-        return "as described"
+        return "not seen whole" if audit.unfinished else "as described"
     counts = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in audit.counted().items() if count]
     return ", ".join(counts)
 
 
 def _row(found: Finding) -> str:
-    where = ", ".join(f"`{source}`" for source in found.sources[:2]) or \
-        ", ".join(_code(example) for example in found.examples[:1])
+    lines = [str(source) for source in found.sources if source.line][:2]
+    where = ", ".join(map(_code, lines or found.examples[:1] or [str(source) for source in found.sources[:1]]))
     cells = _MARKS[found.severity.value], found.kind.label, _code(found.pattern), _cell(found.says), where
     return f"| {' | '.join(cells)} |"
 
