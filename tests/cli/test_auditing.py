@@ -176,7 +176,8 @@ def test_report_that_cannot_be_written_is_one_line(server, documented):
 
 @pytest.mark.parametrize("option", ["--html", "--sarif", "--junit", "--summary", "--write-baseline"])
 def test_no_file_that_cannot_be_written_ends_in_a_traceback(documented, option):
-    told = keystead("keys", "audit", "--inventory", "redis-keys.md", "--code", "app", option, "none/file", cwd=documented)
+    told = keystead("keys", "audit", "--inventory", "redis-keys.md", "--code", "app", option, "none/file",
+                    cwd=documented)
     assert told.code == 2
     assert told.err.count("\n") == 1 and "none/file" in told.err
 
