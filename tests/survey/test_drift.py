@@ -175,3 +175,8 @@ def test_expiry_that_is_too_long_for_a_key_that_stays_until_it_is_ended_says_the
     described = inventory(entry("lock:{job}", "string", Expiry(Rule.NONE, 600.0)))
     (found,) = compare(described, live_of(described, (b"lock:a", "string", 4000.0)))
     assert found.kind.label == "unexpected-expiry" and "10 min" in found.says
+
+
+def test_key_with_an_empty_name_is_told_as_such():
+    (found,) = compare(DESCRIBED, live_of(DESCRIBED, *KEYS, strays=[stray("", 1)]), CODE)
+    assert (found.kind.label, found.says) == ("undocumented", "the name of a key on the server is empty")

@@ -141,3 +141,13 @@ async def test_every_room_of_ours_is_recovered_from_a_live_server(valkey: Valkey
     found = {re.sub(r"\{[^{}]*\}", "{}", each.pattern) for each in draft.entries}
     assert len(declared) > 600
     assert len(found & declared) >= 0.95 * len(declared), sorted(declared - found)
+
+
+async def test_key_with_an_empty_name_is_told_and_not_written_down(valkey: Valkey, valkey_server: LocalServer) -> None:
+    await valkey.set("", "x")
+    await valkey.set("motd", "x")
+
+    draft = await learned(valkey_server.url)
+
+    assert [each.pattern for each in draft.entries] == ["motd"]
+    assert any("empty name" in note.says for note in draft.notes)

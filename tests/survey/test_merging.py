@@ -146,3 +146,15 @@ def test_nearly_every_declared_pattern_is_recovered_from_its_keys() -> None:
         declared = {blank(declaration.template.spelling) for declaration, _ in keys}
         assert len(declared & learned) >= 0.95 * len(declared), sorted(declared - learned)
         assert len(learned) <= 1.1 * len(declared), "and hardly anything else is found"
+
+
+def test_numbered_words_below_numbered_words_are_values() -> None:
+    keys = [f"typing:r{number}:u{number}" for number in range(50)]
+    assert patterns(*keys) == {"typing:r{r_id}:u{u_id}"}
+    keys = [f"seat:hall{number}:row{number % 3}:x" for number in range(9)] + ["seat:open", "seat:closed"]
+    assert len(patterns(*keys)) == 3
+
+
+def test_numbered_words_that_lead_elsewhere_stay_words() -> None:
+    keys = ["v1:users", "v2:orders", "v3:carts"]
+    assert patterns(*keys) == set(keys)

@@ -105,7 +105,8 @@ def _undocumented(matcher: Matcher, strays: Inventory) -> Iterable[Finding]:
         keys = seen.keys if seen is not None else 0
         kind = f" ({stray.type.value})" if stray.type is not None else ""
         yield Finding(
-            Drift.UNDOCUMENTED, stray.pattern, f"{_count(keys)}{kind} on the server, none in the inventory{hint}",
+            Drift.UNDOCUMENTED, stray.pattern, f"{_count(keys)}{kind} on the server, none in the inventory{hint}" if stray.pattern
+            else "the name of a key on the server is empty",
             "describe it, or delete the keys", stray.sources, keys, stray.examples[:3],
         )
 

@@ -111,6 +111,9 @@ def _inventory(look: Lookout, walk: Walk, tree: Tree, learned: Learned, samples:
     if tree.crowded:
         notes.append(Note("there were too many different names to tell all patterns apart; the rest is put together",
                           source))
+    if learned and not learned[0][0].pattern:  # no inventory can name it
+        notes.append(Note("there is a key with an empty name; it is left out", source))
+        learned = learned[1:]
     entries = tuple(entry_of(named, group, samples, source, scale) for named, group in learned)
     return Inventory(look.name, entries, tuple(notes), walk.partial)
 

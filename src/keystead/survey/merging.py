@@ -28,6 +28,7 @@ ALIKE = 0.6
 CONSTANT_KEYS = 5
 STRAY_SHARE = 0.5  # of the keys of a place; a word that looks like others must have far fewer
 
+_COUNTED = re.compile(r"(?<=[A-Za-z_])[0-9]{1,3}(?![0-9A-Za-z])")
 _NUMBERED = re.compile(r"([^\x00-\x1f]*[A-Za-z_])([0-9]{1,3})")
 
 _THINGS = frozenset((
@@ -181,9 +182,17 @@ def _merge_numbered(node: Node) -> list[str]:
     changed: list[str] = []
     for front, names in by_front.items():
         into = f"{front}{VALUE}integer{END}"
-        if (len(names) >= NUMBERED_WORDS or into in node.children) and _alike(node, names)[0]:
+        if (len(names) >= NUMBERED_WORDS or into in node.children) and (
+                _alike(node, names)[0] or _alike_but_for_numbers(node, names)):
             changed += _join(node, names, into, without=len(body(front)))
     return changed
+
+
+def _alike_but_for_numbers(node: Node, names: list[str]) -> bool:
+    """Whether what lies below is numbered in its turn: ``typing:r1:u7``, ``typing:r2:u9``."""
+    shapes = {frozenset((_COUNTED.sub("0", path), type) for path, type in signature(node.children[name]))
+              for name in names}
+    return len(shapes) == 1 and bool(next(iter(shapes)))
 
 
 def _merge_mixtures(node: Node) -> list[str]:
