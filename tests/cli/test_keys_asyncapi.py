@@ -43,3 +43,9 @@ def test_what_has_no_channel_is_refused(folder: Path) -> None:
         "nobody writes or reads no channel; these do: press, web")
     (folder / "keystead.toml").write_text('[[key]]\npattern = "a"\n')
     assert "describes no channel" in keystead("keys", "asyncapi", cwd=folder).refused()
+
+
+def test_service_of_channels_that_name_nobody_is_refused_with_the_reason(tmp_path):
+    (tmp_path / "keystead.toml").write_text('[[channel]]\npattern = "orders:paid"\n')
+    told = keystead("keys", "asyncapi", "--service", "billing", cwd=tmp_path)
+    assert "does not say who writes or reads its channels" in told.refused()

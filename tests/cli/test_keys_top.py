@@ -47,3 +47,24 @@ def test_inventory_names_the_patterns(filled: LocalServer, tmp_path: Path) -> No
 def test_refusals_are_one_line(filled: LocalServer, tmp_path: Path) -> None:
     assert "cannot be read" in keystead("keys", "top", filled.tcp_url, "--since", tmp_path / "none.json").refused()
     assert "cannot be reached" in keystead("keys", "top", "redis://127.0.0.1:1").refused()
+
+
+def test_inventory_of_the_folder_names_the_patterns_but_those_of_a_snapshot(
+    filled: LocalServer, tmp_path: Path
+) -> None:
+    learned = keystead("keys", "top", filled.tcp_url, "--wait", "0", "--save", tmp_path / "old.json", cwd=tmp_path)
+    assert "user:{user_id}" in learned.out
+    (tmp_path / "keystead.toml").write_text('[[key]]\npattern = "user:{sub}"\n')
+    assert "user:{sub}" in keystead("keys", "top", filled.tcp_url, "--wait", "0", cwd=tmp_path).out
+    done = keystead("keys", "top", filled.tcp_url, "--since", "old.json", "--format", "json", cwd=tmp_path)
+    (row,) = json.loads(done.out)["patterns"]
+    assert (row["keys_before"], row["keys"]) == (20, 20)
+
+
+def test_what_could_not_be_asked_is_told(filled: LocalServer) -> None:
+    filled.call("ACL", "SETUSER", "nosy", "on", "nopass", "~*", "+@all", "-memory")
+    try:
+        done = keystead("keys", "top", filled.tcp_url.replace("://", "://nosy:x@"), "--wait", "0")
+    finally:
+        filled.call("ACL", "DELUSER", "nosy")
+    assert done.code == 0 and "memory is unknown" in done.err

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,15 @@ def test_table_refreshes_on_a_terminal(busy: LocalServer) -> None:
 
 def test_server_out_of_reach_is_one_line() -> None:
     assert "cannot be reached" in keystead("keys", "watch", "redis://127.0.0.1:1", "--for", "1").refused()
+
+
+def test_nothing_that_changed_is_said_too(server: LocalServer) -> None:
+    server.call("SET", "user:1", "x")
+    done = keystead("keys", "watch", server.tcp_url, "--every", "0.3", "--for", "0.6")
+    assert (done.code, done.out) == (0, "") and "nothing changed" in done.err
+
+
+def test_inventory_of_the_folder_names_the_patterns(busy: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "keystead.toml").write_text('[[key]]\npattern = "user:{sub}"\n')
+    done = keystead("keys", "watch", busy.tcp_url, "--every", "0.5", "--for", "3", cwd=tmp_path)
+    assert "user:{sub} written=" in done.out

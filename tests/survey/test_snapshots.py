@@ -84,3 +84,8 @@ async def test_second_look_counts_by_the_patterns_of_the_first(valkey: Valkey, v
     assert grown == {"user:{user_id}": 30, "jobs": 1}
     (user,) = (entry for entry in second.inventory.entries if entry.pattern == "user:{user_id}")
     assert user.observed is not None and user.observed.without_expiry == 50 and user.observed.memory_bytes > 0
+
+
+def test_where_nothing_grows_the_largest_comes_first() -> None:
+    still = seen("a", 1, 10), seen("b:{id}", 1, 900), seen("c", 1, 500)
+    assert [each.pattern for each in growth(snapshot(0, *still), snapshot(60, *still))] == ["b:{id}", "c", "a"]

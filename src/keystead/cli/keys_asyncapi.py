@@ -54,6 +54,8 @@ def asyncapi(
                          for fact in (*entry.writers, *entry.readers)})
         if service and people:
             raise NotFound(f"{service} writes or reads no channel; these do: {', '.join(people)}")
+        if service and any(entry.kind == "channel" for entry in written.entries):
+            raise NotFound(f"{written.name} does not say who writes or reads its channels; leave --service out")
         raise NotFound(f"{written.name} describes no channel")
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n" if format is DocumentFormat.JSON else (
         yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110))

@@ -63,13 +63,14 @@ def top(
 ) -> None:
     """Say which patterns grow: keys and memory of each, and how much is added in a minute.
 
-    Looks twice, or once and compares with a snapshot that was kept before. Patterns are those of the inventory, if one
-    is given, and what the keys themselves look like. Only reads.
+    Looks twice, or once and compares with a snapshot that was kept before. Patterns are those of the inventory, if there
+    is one, or of the snapshot, and what the keys themselves look like. Only reads.
     """
     from keystead.survey import growth, read_snapshot, write_snapshot
 
     settings = run_settings(context, valkey_url=url)
-    described = chosen_inventory(inventory) if inventory else None
+    # What a snapshot is compared with must be counted by the same patterns.
+    described = chosen_inventory(inventory) if inventory or since is None else None
     before = read_snapshot(since) if since is not None else None
     before, now = wait_for(_two_looks(settings, described, before, wait, match, keys_per_second, primary))
     if save is not None:
@@ -84,7 +85,9 @@ def top(
                     "patterns": [_row(each) for each in grown]})
     else:
         write(*_shown(grown, now.at - before.at, limit))
-    for snapshot in (before, now):
+    for says in dict.fromkeys(each.says for each in now.inventory.notes if each.says != now.inventory.partial):
+        tell(says)
+    for snapshot in (before, now) if before is not now else (now,):
         if snapshot.inventory.partial:
             tell(f"this is not all: {snapshot.inventory.partial}")
 
@@ -130,6 +133,6 @@ def _shown(grown: "list[Growth]", seconds: float, limit: int) -> "Iterator[Rende
                      f"{'+' if rate > 0 else '-'}{human_bytes(abs(rate))}" if rate else "")
     yield rows
     keys, memory = sum(each.keys_now for each in there), sum(each.memory_now for each in there)
-    more = f"; {len(there) - limit:,} smaller ones are not shown" if len(there) > limit else ""
+    more = f"; {len(there) - limit:,} more are not shown" if len(there) > limit else ""
     apart = f", two looks {human_seconds(seconds)} apart" if seconds > 0 else ""
     yield f"{counted(len(there), 'pattern')}, {counted(keys, 'key')}, {human_bytes(memory)}{apart}{more}"

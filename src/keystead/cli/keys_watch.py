@@ -49,7 +49,7 @@ def watch(
     and turn, or a line of JSON for each turn.
     """
     settings = run_settings(context, valkey_url=url)
-    described = chosen_inventory(inventory) if inventory else None
+    described = chosen_inventory(inventory)
     wait_for(_watch(settings, described, every, seconds, limit, keys_per_second, primary, format))
 
 
@@ -70,13 +70,13 @@ async def _watch(
         for says in look.notes:
             tell(says)
         with _Refreshing(screen) if live else nullcontext() as shown:
-            told = False
+            told = changed = False
             async with aclosing(watch(look, inventory=inventory, every_seconds=every,
                                       pace=pace(keys_per_second))) as frames:
                 async for frame in frames:
                     if not told and not frame.by_events:
                         tell("keyspace events are off, so looks are compared: only keys that come and go are seen")
-                    told = True
+                    told, changed = True, changed or bool(frame.busiest())
                     if shown is not None:
                         shown.show(frame, limit)
                     elif format is Format.JSON:
@@ -84,6 +84,8 @@ async def _watch(
                     else:
                         emit("".join(_lines(frame, limit, clock.now())))
                     if ends_at is not None and clock.now() >= ends_at:
+                        if not changed:
+                            tell("nothing changed in that time")
                         return
 
 

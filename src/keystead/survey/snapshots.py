@@ -51,8 +51,8 @@ async def take(
     entries = [replace(entry, observed=_observed(live.tally.entries.get(entry.pattern)))
                for entry in inventory.entries if entry.kind != "channel"]
     return Snapshot(at, Inventory(
-        look.name, (*entries, *live.strays.entries), tuple(Note(says) for says in reasons),
-        "" if live.whole or match is not None else next(iter(reasons), "the walk was not whole"),
+        look.name, (*entries, *(stray for stray in live.strays.entries if stray.pattern)),
+        tuple(Note(says) for says in reasons), reasons[0] if live.unfinished else "",
     ))
 
 
@@ -120,13 +120,13 @@ class Growth:
 
 
 def growth(before: Snapshot, now: Snapshot) -> list[Growth]:
-    """Every pattern of either, those that grow most in memory first."""
+    """Every pattern of either, those that grow most in memory first, and of those that do not grow the largest."""
     minutes = max(now.at - before.at, 0.001) / 60
     pairs = _pairs(before.inventory, now.inventory)
     grown = [Growth((new or old).pattern, _seen(old).keys, _seen(new).keys, _seen(old).memory_bytes,  # type: ignore[union-attr]
                     _seen(new).memory_bytes, minutes) for old, new in pairs]
     return sorted(grown, key=lambda each: (-(each.memory_now - each.memory_before), -(each.keys_now - each.keys_before),
-                                           each.pattern))
+                                           -each.memory_now, each.pattern))
 
 
 @dataclass(frozen=True, slots=True)
