@@ -32,3 +32,10 @@ def test_only_findings_as_bad_as_asked_are_failures():
 
 def test_control_characters_leave_the_report_readable():
     assert "a:?1" in suite(ERROR).find("testcase/failure").text
+
+
+def test_look_that_ended_early_is_an_error():
+    audit = Audit(inventory(entry("a", "hash")), (), partial=("a server went away",), unfinished=True)
+    found = ElementTree.fromstring(to_junit(audit, Severity.ERROR)).find("testsuite")
+    assert (found.get("tests"), found.get("failures"), found.get("errors")) == ("2", "0", "1")
+    assert found.find("testcase/error").get("message") == "a server went away"

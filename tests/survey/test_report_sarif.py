@@ -47,3 +47,16 @@ def test_every_kind_has_a_rule_of_its_own():
     rules = written()["tool"]["driver"]["rules"]
     assert len({rule["id"] for rule in rules}) == len(rules) == len(Drift)
     assert all(rule["shortDescription"]["text"] for rule in rules)
+
+
+def test_place_is_an_address_whatever_the_files_are_called():
+    described = inventory(entry("a", file="our docs/keys #1.md", line=3), name="our docs/keys #1.md + more.md")
+    audit = Audit(described, (Finding(Drift.UNDOCUMENTED, "x", "says", "mend"),))
+    (result,) = json.loads(to_sarif(audit, "1"))["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert place == "our%20docs/keys%20%231.md"
+
+
+def test_look_that_ended_early_did_not_succeed():
+    audit = Audit(inventory(entry("a")), (), unfinished=True)
+    assert not json.loads(to_sarif(audit, "1"))["runs"][0]["invocations"][0]["executionSuccessful"]

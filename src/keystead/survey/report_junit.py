@@ -31,7 +31,12 @@ def to_junit(audit: Audit, fail_on: Severity | None) -> str:
             lines.append(f"      <system-out>{_text(lesser)}</system-out>")
         lines.append("    </testcase>")
         cases += lines
-    head = (f'<testsuite name="keystead keys audit" tests="{len(by_pattern)}" failures="{failures}" errors="0" '
+    if audit.unfinished:
+        says = audit.partial[0] if audit.partial else "the server was not seen whole"
+        cases += ['    <testcase classname="keystead" name="everything was seen" time="0">',
+                  f'      <error type="unfinished" message={_quoted(says)}/>', "    </testcase>"]
+    head = (f'<testsuite name="keystead keys audit" tests="{len(by_pattern) + audit.unfinished}" '
+            f'failures="{failures}" errors="{int(audit.unfinished)}" '
             f'skipped="0" time="{audit.seconds:.3f}">')
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", f"  {head}", *cases, "  </testsuite>",
                       "</testsuites>"]) + "\n"

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 from keystead.survey.audit import Audit
 from keystead.survey.findings import Drift, Finding, Severity
@@ -18,7 +19,7 @@ def to_sarif(audit: Audit, version: str) -> str:
     } for kind in Drift]
     results = [_result(found, audit, False) for found in audit.findings]
     results += [_result(found, audit, True) for found in audit.known]
-    invocation: dict[str, Any] = {"executionSuccessful": True}
+    invocation: dict[str, Any] = {"executionSuccessful": not audit.unfinished}
     if audit.partial:
         invocation["toolExecutionNotifications"] = [
             {"level": "warning", "message": {"text": reason}} for reason in audit.partial]
@@ -40,7 +41,7 @@ def _result(found: Finding, audit: Audit, known: bool) -> dict[str, Any]:
         "ruleIndex": list(Drift).index(found.kind),
         "level": _LEVELS[found.severity],
         "message": {"text": f"{found.pattern}: {found.says}.{examples} To mend it: {found.mend}."},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": max(1, line)}}}
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": max(1, line)}}}
                       for file, line in _places(found, audit)],
         "partialFingerprints": {"keysteadFinding/v1": found.fingerprint},
     }
@@ -52,4 +53,8 @@ def _result(found: Finding, audit: Audit, known: bool) -> dict[str, Any]:
 
 def _places(found: Finding, audit: Audit) -> list[tuple[str, int]]:
     placed = [(source.file, source.line) for source in found.sources if source.line]
-    return placed[:1] or [(audit.inventory.name, 1)]
+    if placed:
+        return placed[:1]
+    # Of several documents the first; the name of all of them together is no file.
+    file = next((source.file for entry in audit.inventory.entries for source in entry.sources if source.line), None)
+    return [(file or audit.inventory.name, 1)]
