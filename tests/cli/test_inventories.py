@@ -134,3 +134,17 @@ def test_generated_page_takes_the_place_of_the_document(folder: Path) -> None:
     assert again.out == page
     html = keystead("keys", "docs", "--html", "--inventory", "redis-keys.md", cwd=folder)
     assert html.out.startswith("<!doctype html>") and "session:{token}" in html.out
+
+
+def test_pattern_that_stands_twice_in_a_file_is_one_entry(tmp_path: Path) -> None:
+    file = tmp_path / "keystead.toml"
+    file.write_text('[[key]]\npattern = "a"\ntype = "hash"\n[[key]]\npattern = "a"\ntype = "list"\nttl = 60\n')
+    inventory = load_inventory([file])
+    (entry,) = inventory.entries
+    assert entry.type is not None and entry.type.value == "hash" and entry.ttl is not None
+    assert "but list" in inventory.notes[0].says
+
+
+def test_file_of_the_folder_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "keystead.toml").write_bytes(b"\xff\xfe[\x00[\x00k\x00e\x00y\x00")
+    assert "not UTF-8 text" in keystead("keys", "list", cwd=tmp_path).refused()

@@ -127,6 +127,8 @@ def test_yaml_may_list_channels_apart() -> None:
     ("[[key]]\npattern = \"a\"\n\n[[key]]\npattern = \"b\"\ntype = \"hahs\"\n",
      "inventory.toml:4: b: type 'hahs' is not known; did you mean hash?"),
     ("[[key]]\npattern = \"a\"\nttl = \"soonish\"\n", "inventory.toml:1: a: ttl 'soonish' is not understood; write it"),
+    ("[[key]]\npattern = \"a\"\nttl = -5\n", "inventory.toml:1: a: ttl -5 is no number of seconds"),
+    ("[[key]]\npattern = \"a\"\nttl = nan\n", "inventory.toml:1: a: ttl nan is no number of seconds"),
     ("[[key]]\npattern = \"a\"\nguessed = [\"ttl\"]\n", "inventory.toml:1: a: something is said of ttl, which"),
     ("[[key]]\npattern = a\n", "inventory.toml:2: invalid value"),
     ("[[key]]\npattern = \"a", "inventory.toml:2: "),

@@ -54,7 +54,7 @@ def chosen_inventory(
     named = [str(path) for path in paths or ()]
     if not named:
         default = Path(DEFAULT_FILE)
-        if registry or not _lists_keys(default):
+        if registry or not (_lists_keys(default) or _is_no_text(default)):
             return None
         named = [DEFAULT_FILE]
     found: list[Inventory] = []
@@ -66,7 +66,12 @@ def chosen_inventory(
         if not kept:
             raise Invalid(f"{name}: none of its {len(files)} files describes a key")
         found += kept
-    return found[0] if len(found) == 1 else merge_inventories(found)
+    return merge_inventories(found) if len(found) > 1 or _says_twice(found[0]) else found[0]
+
+
+def _says_twice(inventory: "Inventory") -> bool:
+    """Whether a pattern is described more than once; what is said of it is then put together."""
+    return len({(entry.kind, entry.pattern) for entry in inventory.entries}) < len(inventory.entries)
 
 
 def read_file(path: Path, *, required: bool = True) -> "Inventory | None":
@@ -147,6 +152,17 @@ def _lists_keys(path: Path) -> bool:
     if path.suffix.lower() == ".toml":
         return re.search(r"^\s*\[+\s*(?:inventory|keys?|channels?|opaque)\s*\]", text, re.MULTILINE) is not None
     return re.search(r"^[\s{]*[\"']?(?:inventory|keys|channels)[\"']?\s*:", text, re.MULTILINE) is not None
+
+
+def _is_no_text(path: Path) -> bool:
+    """Whether a file is there that nobody can read as text; to pass over it in silence would help nobody."""
+    try:
+        path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _files(name: str) -> list[Path]:

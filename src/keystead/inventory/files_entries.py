@@ -291,7 +291,11 @@ def _expiry_to_plain(expiry: Expiry, words: str) -> Any:
 
 def _expiry_from_plain(value: Any) -> Expiry:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return Expiry(Rule.NONE) if value in (0, -1) else Expiry(Rule.EXACTLY, value)
+        if value in (0, -1):
+            return Expiry(Rule.NONE)
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{value} is no number of seconds; a key that stays has ttl = \"none\"")
+        return Expiry(Rule.EXACTLY, value)
     if isinstance(value, Mapping):
         rule, seconds = value.get("rule"), value.get("seconds")
         if rule not in {each.value for each in Rule} or not (seconds is None or isinstance(seconds, int | float)):
