@@ -63,8 +63,8 @@ def top(
 ) -> None:
     """Say which patterns grow: keys and memory of each, and how much is added in a minute.
 
-    Looks twice, or once and compares with a snapshot that was kept before. Patterns are those of the inventory, if there
-    is one, or of the snapshot, and what the keys themselves look like. Only reads.
+    Looks twice, or once and compares with a snapshot that was kept before. Patterns are those of the inventory, if
+    there is one, or of the snapshot, and what the keys themselves look like. Only reads.
     """
     from keystead.survey import growth, read_snapshot, write_snapshot
 

@@ -66,7 +66,8 @@ class Audit:
                  "types": dict(tally.types), "ttls": dict(tally.ttls)}
                 for entry, tally in self.by_memory()
             ],
-            "notes": [{"says": note.says, "source": str(note.source or "")} for note in (*self.inventory.notes, *self.code_notes)],
+            "notes": [{"says": note.says, "source": str(note.source or "")}
+                      for note in (*self.inventory.notes, *self.code_notes)],
         }
 
 

@@ -104,9 +104,10 @@ def _undocumented(matcher: Matcher, strays: Inventory) -> Iterable[Finding]:
         seen = stray.observed
         keys = seen.keys if seen is not None else 0
         kind = f" ({stray.type.value})" if stray.type is not None else ""
+        says = f"{_count(keys)}{kind} on the server, none in the inventory{hint}" if stray.pattern else \
+            "the name of a key on the server is empty"
         yield Finding(
-            Drift.UNDOCUMENTED, stray.pattern, f"{_count(keys)}{kind} on the server, none in the inventory{hint}" if stray.pattern
-            else "the name of a key on the server is empty",
+            Drift.UNDOCUMENTED, stray.pattern, says,
             "describe it, or delete the keys", stray.sources, keys, stray.examples[:3],
         )
 

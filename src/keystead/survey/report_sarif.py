@@ -41,7 +41,8 @@ def _result(found: Finding, audit: Audit, known: bool) -> dict[str, Any]:
         "ruleIndex": list(Drift).index(found.kind),
         "level": _LEVELS[found.severity],
         "message": {"text": f"{found.pattern}: {found.says}.{examples} To mend it: {found.mend}."},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": max(1, line)}}}
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(file)},
+                                            "region": {"startLine": max(1, line)}}}
                       for file, line in _places(found, audit)],
         "partialFingerprints": {"keysteadFinding/v1": found.fingerprint},
     }
