@@ -42,6 +42,7 @@ def test_what_is_no_number_is_refused_in_one_line(wrong: str) -> None:
 
 def test_without_the_packages_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded.cache_clear()
+    _normal_domain.cache_clear()
     for name in ("email_validator", "phonenumbers"):
         monkeypatch.setitem(sys.modules, name, None)
     for check in (normal_email, normal_phone):

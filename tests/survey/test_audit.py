@@ -52,3 +52,9 @@ def test_notes_of_the_code_are_in_the_report():
     notes = (Note("the key of GET is anything", Source("app.py", 3)),)
     assert {"says": "the key of GET is anything", "source": "app.py:3"} in Audit(
         inventory(entry("a", "string")), (), code="app", code_notes=notes).as_dict()["notes"]
+
+
+def test_patterns_without_keys_are_told_and_are_no_findings():
+    audit = looked_at()
+    described = inventory(*audit.inventory.entries, entry("none:{x}", "string"), entry("news", kind="channel"))
+    assert Audit(described, (), tally=audit.tally).as_dict()["patterns_without_keys"] == ["none:{x}"]

@@ -56,6 +56,8 @@ def _verdict(audit: "Audit", notes: bool) -> str:
     if audit.tally is not None:
         total = audit.tally.keys
         parts.append(f"{total:,} {'key' if total == 1 else 'keys'} ({human_bytes(audit.tally.memory_bytes)})")
+        if empty := len(audit.without_keys()):
+            parts.append(f"{empty:,} {'pattern' if empty == 1 else 'patterns'} without keys now")
         if audit.tally.strays.keys:
             parts.append(f"{audit.tally.strays.keys:,} not in the inventory")
     if audit.code:

@@ -49,6 +49,13 @@ class Audit:
             seen.append((None, self.tally.strays))
         return sorted(seen, key=lambda each: (-each[1].memory_bytes, -each[1].keys))
 
+    def without_keys(self) -> list[str]:
+        """Patterns of which nothing is on the server now. Keys come and go, so by itself that is no finding."""
+        if self.tally is None:
+            return []
+        seen = self.tally.entries
+        return [entry.pattern for entry in self.inventory.entries if entry.kind == "key" and entry.pattern not in seen]
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
         return {
@@ -66,6 +73,7 @@ class Audit:
                  "types": dict(tally.types), "ttls": dict(tally.ttls)}
                 for entry, tally in self.by_memory()
             ],
+            "patterns_without_keys": self.without_keys(),
             "notes": [{"says": note.says, "source": str(note.source or "")}
                       for note in (*self.inventory.notes, *self.code_notes)],
         }

@@ -218,9 +218,6 @@ def _nowhere(inventory: Inventory, live: Live | None, code: Inventory | None) ->
         if coded is False and seen is False:
             yield Finding(Drift.UNUSED, entry.pattern, "is neither on the server nor in the code",
                           "delete the entry, if nothing uses it any more", entry.sources[:1])
-        elif seen is False and coded is None:
-            yield Finding(Drift.UNUSED, entry.pattern, "is not on the server now",
-                          "look whether anything still uses it", entry.sources[:1], weaker=Severity.NOTE)
         elif coded is False:
             yield Finding(Drift.NOT_IN_CODE, entry.pattern, "no line of the code was seen to use it",
                           "look whether anything still uses it", entry.sources[:1])
