@@ -1,5 +1,6 @@
 """Keys that move: nothing lost, nothing replaced, nothing deleted unless told."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest_asyncio
 
 from keystead.app import App
 from keystead.custody import Move
+from keystead.custody.moving import life_ms
 from keystead.custody.renaming import renaming
 from keystead.engine import Valkey, connect, scan
 from keystead.errors import Conflict, Invalid
@@ -154,3 +156,53 @@ async def test_plain_server_becomes_a_cluster(valkey: Valkey, cluster: Valkey) -
         await valkey.set(raw_key, raw_key, ex=1000)
     report = await Move(valkey, cluster, renaming(plain, Layout.TAGGED), really=True).run()
     assert report.clean and report.moved == report.checked == await valkey.dbsize() == await cluster.dbsize()
+
+
+async def test_second_way_to_the_same_server_is_refused(valkey: Valkey, valkey_server: LocalServer) -> None:
+    await fill(valkey, 10)
+    size = await valkey.dbsize()
+    again = await connect(valkey_server.tcp_url)
+    try:
+        for overwrite in (False, True):
+            with pytest.raises(Invalid, match="same server"):
+                await Move(valkey, again, same, really=True, delete_source=True, overwrite=overwrite).run()
+        assert await valkey.dbsize() == size
+    finally:
+        await again.aclose()
+
+
+async def test_another_database_of_the_same_server_is_another_place(valkey_server: LocalServer, valkey: Valkey) -> None:
+    await fill(valkey, 10)
+    second = await connect(f"{valkey_server.tcp_url}/1")
+    try:
+        report = await Move(valkey, second, same, really=True).run()
+        assert report.clean and report.moved == report.checked == await second.dbsize()
+    finally:
+        await second.flushdb()
+        await second.aclose()
+
+
+def test_key_about_to_end_is_not_restored_for_ever() -> None:
+    assert life_ms(-1) == 0 and life_ms(0) == 1 and life_ms(7) == 7
+
+
+@pytest.mark.parametrize("damage", [
+    {"cursors": {"x": 7}}, {"cursors": {"x": "7; FLUSHALL"}}, {"report": {"seen": "x"}},
+])
+async def test_damaged_state_is_refused_in_one_line(
+    valkey: Valkey, other: Valkey, tmp_path: Path, damage: dict[str, object]
+) -> None:
+    state = tmp_path / "state"
+    await Move(valkey, other, same, really=True, state=state).run()
+    state.write_text(json.dumps(json.loads(state.read_text()) | damage))
+    with pytest.raises(Invalid, match="is not the state of a move"):
+        await Move(valkey, other, same, really=True, state=state).run()
+
+
+async def test_looking_afterwards_keeps_to_the_rate(valkey: Valkey, other: Valkey) -> None:
+    await fill(valkey, 2000)
+    await Move(valkey, other, same, really=True, keys_per_second=None).run()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    report = await Move(valkey, other, same, really=True, keys_per_second=2000).run()
+    assert report.checked >= 2005 and loop.time() - began >= 1.4  # two walks of about nine pauses of 0.1 seconds

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -80,7 +80,14 @@ class Move:
         self._cursors: dict[str, str] = {}
 
     async def run(self) -> MoveReport:
-        """Copy every key, then see that all of them arrived."""
+        """Copy every key, then see that all of them arrived.
+
+        Refuses two ways to one and the same server: each key would be in its own way, and with ``delete_source`` the
+        only copy would go.
+        """
+        if self._source is not self._target and await _same_server(self._source, self._target):
+            raise Invalid("source and target are the same server and database; name another target, or none with "
+                          "--to-layout")
         self._take_up()
         total = await self._total()
         for node in await self._source.nodes():
@@ -94,23 +101,27 @@ class Move:
     async def _node(self, node: Valkey, total: int) -> None:
         # A cursor means something to the very process that gave it, and to no other.
         identity = await _identity(node)
-        cursor = self._cursors.get(identity, "0").encode()
+        cursor = self._cursors.get(identity, "0").encode() if identity else b"0"
         if cursor == b"done":
             return
-        loop = asyncio.get_running_loop()
-        began, asked = loop.time(), 0
-        options: tuple[Any, ...] = ("COUNT", _SCAN_KEYS) if self._match is None else (
-            "COUNT", _SCAN_KEYS, "MATCH", self._match)
-        while True:
-            cursor, keys = await ask(node, "SCAN", cursor, *options)
+        async for following, keys in self._pages(node, cursor):
             for begin in range(0, len(keys), _AT_ONCE):
                 await asyncio.gather(*(self._key(key) for key in keys[begin : begin + _AT_ONCE]))
-            done = cursor == b"0"
-            self._cursors[identity] = "done" if done else cursor.decode()
+            if identity:
+                self._cursors[identity] = "done" if following == b"0" else following.decode()
             self._note()
             if self._progress is not None:
                 self._progress(min(self.report.seen, total), total)
-            if done:
+
+    async def _pages(self, node: Valkey, cursor: bytes) -> AsyncIterator[tuple[bytes, list[bytes]]]:
+        """The names on a node from a cursor on, no faster than told; with each page the cursor of the next."""
+        loop = asyncio.get_running_loop()
+        began, asked = loop.time(), 0
+        options: tuple[Any, ...] = () if self._match is None else ("MATCH", self._match)
+        while True:
+            cursor, keys = await ask(node, "SCAN", cursor, "COUNT", _SCAN_KEYS, *options)
+            yield cursor, keys
+            if cursor == b"0":
                 return
             asked += _SCAN_KEYS
             if self._keys_per_second is not None:
@@ -145,7 +156,7 @@ class Move:
             return
         replace = ("REPLACE",) if self._overwrite else ()
         try:
-            await self._target.run(("RESTORE", name, max(ttl_ms, 0), payload, *replace), str)
+            await self._target.run(("RESTORE", name, life_ms(ttl_ms), payload, *replace), str)
             report.moved += 1
         except ErrorReply as error:
             if "BUSYKEY" not in str(error):
@@ -187,14 +198,9 @@ class Move:
     async def _verify(self) -> None:
         """Every key of the source that was to go is at the target, with its type, and expires if it did."""
         for node in await self._source.nodes():
-            cursor = b"0"
-            while True:
-                cursor, keys = await ask(node, "SCAN", cursor, "COUNT", _SCAN_KEYS,
-                                         *(() if self._match is None else ("MATCH", self._match)))
+            async for _, keys in self._pages(node, b"0"):
                 for begin in range(0, len(keys), _AT_ONCE):
                     await asyncio.gather(*(self._check(key) for key in keys[begin : begin + _AT_ONCE]))
-                if cursor == b"0":
-                    break
 
     async def _check(self, key: bytes) -> None:
         name = self._rename(key)
@@ -222,6 +228,11 @@ class Move:
             kept = json.loads(self._state_file.read_text(encoding="utf-8"))
             options, self._cursors, counts = kept["options"], dict(kept["cursors"]), kept["report"]
             self.report = MoveReport(**counts)
+            if not all(isinstance(cursor, str) and (cursor.isdigit() or cursor == "done")
+                       for cursor in self._cursors.values()) or not all(
+                       isinstance(value, type(default)) for value, default in zip(
+                           asdict(self.report).values(), asdict(MoveReport()).values(), strict=True)):
+                raise ValueError("it is damaged")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Invalid(f"{self._state_file} is not the state of a move ({error}); name another file") from None
         if options != self._options():
@@ -243,6 +254,11 @@ class Move:
         return {"source": addresses[0], "target": addresses[1], "match": match}
 
 
+def life_ms(ttl_ms: int) -> int:
+    """What to tell RESTORE, to which zero means for ever: not so a key that has less than a millisecond left."""
+    return 0 if ttl_ms == -1 else max(ttl_ms, 1)
+
+
 async def _facts(valkey: Valkey, key: bytes) -> tuple[bytes, bool]:
     type, ttl_ms = await asyncio.gather(ask(valkey, "TYPE", key), ask(valkey, "PTTL", key))
     return type, ttl_ms >= 0
@@ -255,6 +271,19 @@ async def _size(valkey: Valkey, key: bytes) -> int:
         return 0
 
 
+async def _same_server(first: Valkey, second: Valkey) -> bool:
+    """Whether both lead to one process and database, by whatever address."""
+    one, other = (getattr(each.address, "db", 0) for each in (first, second))
+    if one != other:
+        return False
+    ones, others = [{await _identity(node) for node in await each.nodes()} for each in (first, second)]
+    if "" in ones | others:  # a server that does not say who it is
+        return first.address is not None and second.address is not None and (
+            first.address.hosts, first.address.path) == (second.address.hosts, second.address.path)
+    return bool(ones & others)
+
+
 async def _identity(node: Valkey) -> str:
+    """What no other process has, and not this one once it was restarted; empty if the server does not say."""
     told = (await ask(node, "INFO", "server")).decode(errors="replace")
     return next((line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("run_id:")), "")
