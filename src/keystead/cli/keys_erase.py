@@ -111,7 +111,9 @@ def _show(done: "Erasure") -> None:
     if done.leftovers:
         left = table("pattern", "key", "type", "holds", title="Still there, for somebody to judge")
         for holding in done.leftovers[:_MOST_ROWS]:
-            holds = f"{len(holding.parts)} parts" if holding.parts else "in its name"
+            count = len(holding.parts) + len(holding.unsure)
+            holds = (f"{count} parts" if count != 1 else "1 part") if count else "in its name"
+            holds += ", or looks like it" if holding.unsure else ""
             left.add_row(holding.pattern, spell_key(holding.key), holding.type, holds)
         write(left)
     write(fact_grid((

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +19,10 @@ from keystead.errors import Unavailable
 from keystead.inventory import Inventory
 
 _AGAIN = 5
-_SEVERAL = {"field": "fields", "member": "members", "element": "elements", "entry": "entries", "consumer": "consumers"}
+_AT_ONCE = 200
+_CHANGED = "nothing: it was changed meanwhile"
+_SEVERAL = {"field": "fields", "member": "members", "element": "elements", "entry": "entries", "consumer": "consumers",
+            "group": "groups"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,11 @@ class Act:
     @property
     def failed(self) -> bool:
         return self.did.startswith("failed")
+
+    @property
+    def kept(self) -> bool:
+        """Whether the key was left as it is, because it failed or was not theirs any more."""
+        return self.failed or self.did == _CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,8 @@ class Erasure:
             } for act in self.acts],
             "leftovers": [{
                 "pattern": holding.pattern, "key_sha256": _sha256(holding.key), "type": holding.type,
-                "parts": len(holding.parts), "in_the_name": holding.whole and not holding.parts,
+                "parts": len(holding.parts), "unsure_parts": len(holding.unsure),
+                "in_the_name": holding.whole and not holding.parts,
             } for holding in self.leftovers],
             "unreadable": self.unreadable, "notes": list(self.notes), "partial": self.partial,
         }
@@ -95,15 +104,16 @@ async def erase(
     try:
         for holding in first.holdings:
             if holding.ours and not (really and partial):
-                acts.append(await _act(valkey, holding, person, really))
-                if really and holding.whole:
+                acts.append(await _act(valkey, finder, holding, person, really))
+                if really and holding.whole and not acts[-1].kept:
                     await pairs.leave_no_member(valkey, holding)
         if really and not partial:
             after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
             partial = after.partial
     except Unavailable as error:
         partial = f"the server went away after {len(acts)} acts; run it again: {error}"
-    leftovers = [holding for holding in after.holdings if (really and after is not first) or not holding.ours]
+    leftovers = [holding for holding in after.holdings
+                 if (really and after is not first) or not holding.ours or holding.unsure]
     return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
                    after.unreadable, _notes(first, after, really), partial)
 
@@ -116,21 +126,59 @@ def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-async def _act(valkey: Valkey, holding: Holding, person: Person, really: bool) -> Act:
-    parts = holding.parts
-    removed = _digest(parts) if parts else ""
-    size = sum(len(raw) for part in parts for raw in part.raw)
-    if holding.whole:
-        did = "deleted the key"
-    else:
-        did = f"removed {len(parts)} {parts[0].where if len(parts) == 1 else _SEVERAL[parts[0].where]}"
+async def _act(valkey: Valkey, finder: Finder, holding: Holding, person: Person, really: bool) -> Act:
+    did = ""
     try:
         if really:
-            await (_delete(valkey, holding.key) if holding.whole else _remove(valkey, holding, person))
+            now = await _take_out(valkey, finder, holding, person)
+            holding, did = (now, "") if now is not None else (replace(holding, parts=[]), _CHANGED)
     except (ErrorReply, redis.exceptions.RedisError) as error:
         did = f"failed: {error}"
-    did = did if really else f"would have {did}"
-    return Act(holding.pattern, holding.key, holding.type, did, len(parts), size, removed)
+    parts = holding.parts
+    if not did and holding.whole:
+        did = "deleted the key"
+    elif not did:
+        did = f"removed {len(parts)} {parts[0].where if len(parts) == 1 else _SEVERAL[parts[0].where]}"
+    size = sum(len(raw) for part in parts for raw in part.raw)
+    return Act(holding.pattern, holding.key, holding.type, did if really else f"would have {did}", len(parts), size,
+               _digest(parts) if parts else "")
+
+
+async def _take_out(valkey: Valkey, finder: Finder, holding: Holding, person: Person) -> Holding | None:
+    """Remove what was found. Gives what there was to remove, and None if others have changed it meanwhile."""
+    if not holding.parts:
+        await _delete(valkey, holding.key)
+    elif holding.type in ("set", "zset", "list"):
+        await _remove(valkey, holding)
+    elif holding.type == "stream":
+        ids = {part.handle for part in holding.parts if part.where == "entry"}
+        await rebuild(valkey, holding.key, ids, person.names, tries=_AGAIN)
+    else:
+        return await _take_out_by_value(valkey, finder, holding.key)
+    return holding
+
+
+async def _take_out_by_value(valkey: Valkey, finder: Finder, key: bytes) -> Holding | None:
+    """A string or a field may be somebody else's by now, since its name does not tell: looked at again, and watched."""
+    for _ in range(_AGAIN):
+        async with valkey.pipeline(transaction=True) as pipe:
+            await pipe.watch(key)
+            now = await finder.look(key)
+            if now is None or not now.parts:
+                return None
+            pipe.multi()  # type: ignore[no-untyped-call]
+            if now.whole:
+                pipe.unlink(key)
+            else:
+                handles = list(dict.fromkeys(part.handle for part in now.parts))
+                for begin in range(0, len(handles), _AT_ONCE):
+                    pipe.hdel(key, *handles[begin : begin + _AT_ONCE])
+            try:
+                await pipe.execute()
+                return now
+            except redis.exceptions.WatchError:
+                continue
+    raise redis.exceptions.WatchError("others keep writing it; run it again")
 
 
 async def _delete(valkey: Valkey, key: bytes) -> None:
@@ -140,17 +188,16 @@ async def _delete(valkey: Valkey, key: bytes) -> None:
         await valkey.run(("DEL", key), int, repeat=True)
 
 
-async def _remove(valkey: Valkey, holding: Holding, person: Person) -> None:
-    key, handles = holding.key, list(dict.fromkeys(part.handle for part in holding.parts if part.where != "consumer"))
-    verb = {"hash": "HDEL", "set": "SREM", "zset": "ZREM"}.get(holding.type)
-    if verb is not None:
-        for begin in range(0, len(handles), 200):
-            await valkey.run((verb, key, *handles[begin : begin + 200]), int, repeat=True)
-    elif holding.type == "list":
+async def _remove(valkey: Valkey, holding: Holding) -> None:
+    """Members and elements are what they hold: the same bytes again are the same person again."""
+    key, handles = holding.key, list(dict.fromkeys(part.handle for part in holding.parts))
+    if holding.type == "list":
         for element in handles:
             await valkey.run(("LREM", key, 0, element), int, repeat=True)
-    else:
-        await rebuild(valkey, key, set(handles), person, tries=_AGAIN)
+        return
+    verb = {"set": "SREM", "zset": "ZREM"}[holding.type]
+    for begin in range(0, len(handles), _AT_ONCE):
+        await valkey.run((verb, key, *handles[begin : begin + _AT_ONCE]), int, repeat=True)
 
 
 def _digest(parts: Sequence[Part]) -> str:
@@ -168,5 +215,3 @@ def _sha256(raw: bytes) -> str:
 def as_json(erasure: Erasure) -> str:
     """The receipt as text."""
     return json.dumps(erasure.receipt(), indent=2) + "\n"
-
-

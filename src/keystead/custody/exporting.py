@@ -20,6 +20,10 @@ async def export(
     finder = Finder(valkey, inventory, person, everywhere=everywhere)
     found = await finder.search(all_values=everywhere, keys_per_second=keys_per_second, progress=progress)
     held = [await _exported(valkey, holding) for holding in found.holdings if holding.ours]
+    others = sum(not holding.ours or bool(holding.unsure) for holding in found.holdings)
+    if others:
+        found.notes.append(f"{others} keys may hold more of them, and are not marked personal or not surely theirs: "
+                           "keystead keys erase, without --really, names them")
     return {"person": list(person.ids), "server": server, "searched_keys": found.keys, "unreadable": found.unreadable,
             "notes": found.notes, "partial": found.partial, "keys": held}
 

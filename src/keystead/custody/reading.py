@@ -111,9 +111,10 @@ async def _stream(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
             break
         begin = b"(" + page[-1][0]
     for group in await _groups(valkey, key):
+        yield Part("group", group, (group,))
         for consumer in await ask(valkey, "XINFO", "CONSUMERS", key, group):
             told = pairs(consumer)
-            yield Part("consumer", group, (group, told[b"name"]))
+            yield Part("consumer", told[b"name"], (told[b"name"],))
 
 
 async def _groups(valkey: Valkey, key: bytes) -> list[bytes]:
