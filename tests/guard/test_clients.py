@@ -83,6 +83,14 @@ def test_pipelines_transactions_scripts_and_locks_are_guarded(client: Any) -> No
     assert patterns >= {"p:*", "t:*", "s:*", "l:*", "u:*"}
 
 
+def test_pipelines_of_modules_are_guarded(client: Any) -> None:
+    guarded(client, SHOP, strict=True)
+    with pytest.raises(NotInInventory):
+        client.json().pipeline().execute_command("SET", "basket:1", "x")
+    with pytest.raises(NotInInventory):
+        client.ts().pipeline().execute_command("SET", "basket:1", "x")
+
+
 def test_channels_are_guarded(client: Any) -> None:
     guarded(client, SHOP)
     client.publish("news:sport", "x")

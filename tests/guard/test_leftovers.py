@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 import redis
@@ -86,3 +87,12 @@ def test_imitation_is_asked_itself(leftovers: Leftovers) -> None:
 
     assert is_client(Imitation()) and not is_client("x") and not is_client(redis.Redis().pipeline())
     assert leftovers.look([Imitation()]) == {}
+
+
+def test_mocks_and_proxies_are_not_touched(leftovers: Leftovers) -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("outside of its context")
+
+    mocks = [Mock(), Mock(spec=redis.Redis), MagicMock(spec=redis.Redis)]
+    assert leftovers.look([Proxy(), *mocks]) == {} and not any(mock.mock_calls for mock in mocks)

@@ -20,6 +20,7 @@ Client = TypeVar("Client")
 
 _LOG: Final = logging.getLogger("keystead.guard")
 _LOOK_BACK_SECONDS: Final = 0.5
+_MODULES: Final = ("json", "ts", "ft", "bf", "cf", "cms", "topk", "tdigest")
 
 
 class Guard:
@@ -166,6 +167,9 @@ def _guarded_class(kind: Any, guard: Guard) -> type:
     for name in ("pipeline", "pubsub"):
         if hasattr(kind, name):
             members[name] = _watching(getattr(kind, name), guard)
+    for name in _MODULES:
+        if hasattr(kind, name):
+            members[name] = _watching_pipelines(getattr(kind, name), guard)
     return type(kind.__name__, (kind,), members)
 
 
@@ -191,4 +195,14 @@ def _in_one_go(kind: Any, guard: Guard) -> dict[str, Any]:
 def _watching(original: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
     def make(self: Any, *args: Any, **options: Any) -> Any:
         return guard.watch(original(self, *args, **options))
+    return make
+
+
+def _watching_pipelines(original: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """For ``client.json()`` and the like, whose pipelines are made from the connections and not by the client."""
+    def make(self: Any, *args: Any, **options: Any) -> Any:
+        module = original(self, *args, **options)
+        if hasattr(module, "pipeline"):
+            module.pipeline = _watching(type(module).pipeline, guard).__get__(module)
+        return module
     return make

@@ -82,9 +82,13 @@ class Leftovers:
 
 
 def is_client(value: object) -> bool:
-    """Whether something looks like a client of redis-py or valkey-py, and is no pipeline."""
-    return (callable(getattr(value, "execute_command", None)) and callable(getattr(value, "scan_iter", None))
-            and not callable(getattr(value, "execute", None)))
+    """Whether something looks like a client of redis-py or valkey-py, and is no pipeline.
+
+    Its class is asked: a mock would note the question as a call, and a proxy might not answer outside of its context.
+    """
+    kind = type(value)
+    return (callable(getattr(kind, "execute_command", None)) and callable(getattr(kind, "scan_iter", None))
+            and not callable(getattr(kind, "execute", None)))
 
 
 def _options(client: Any) -> dict[str, Any] | None:
