@@ -89,6 +89,27 @@ def test_imitation_is_asked_itself(leftovers: Leftovers) -> None:
     assert leftovers.look([Imitation()]) == {}
 
 
+def test_server_that_is_away_is_passed_by(leftovers: Leftovers) -> None:
+    server = LocalServer()
+    server.start()
+    client = redis.Redis(port=server.port)
+    client.set("basket:1", "x")
+    assert len(leftovers.look([client])) == 1
+    server.stop()
+    assert leftovers.look([client]) == {} and leftovers.look([redis.Redis(port=server.port, db=3)]) == {}
+
+
+def test_server_that_does_not_let_us_in_is_told(leftovers: Leftovers) -> None:
+    server = LocalServer()
+    server.start()
+    try:
+        server.call("CONFIG", "SET", "requirepass", "secret")
+        with pytest.raises(redis.exceptions.AuthenticationError):
+            leftovers.look([redis.Redis(port=server.port)])
+    finally:
+        server.stop()
+
+
 def test_mocks_and_proxies_are_not_touched(leftovers: Leftovers) -> None:
     class Proxy:
         def __getattr__(self, name: str) -> Any:
