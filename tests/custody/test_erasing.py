@@ -79,6 +79,16 @@ async def test_groups_and_consumers_named_after_them_go_from_a_stream(valkey: Va
     assert worker["name"] == b"worker-1234" and worker["pending"] == 1, "a number is no name"
 
 
+async def test_long_stream_is_only_marked_and_the_receipt_says_so(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keystead.custody.streams.MOST_ENTRIES", 3)
+    for who in (ANN, BOB, ANN, BOB):
+        await valkey.xadd("events", {"user": who})
+    (act,) = (await erase(valkey, SHOP, Person([ANN]), really=True)).acts
+    assert act.did.startswith("marked 2 entries as deleted") and await valkey.xlen("events") == 2
+
+
 def personal(pattern: str, type: str) -> Entry:
     return Entry(pattern, type=Fact(type), personal=Fact(True))
 

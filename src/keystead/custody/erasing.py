@@ -130,8 +130,11 @@ async def _act(valkey: Valkey, finder: Finder, holding: Holding, person: Person,
     did = ""
     try:
         if really:
-            now = await _take_out(valkey, finder, holding, person)
-            holding, did = (now, "") if now is not None else (replace(holding, parts=[]), _CHANGED)
+            if holding.type == "stream" and holding.parts:
+                did = await _write_anew(valkey, holding, person)
+            else:
+                now = await _take_out(valkey, finder, holding)
+                holding, did = (now, "") if now is not None else (replace(holding, parts=[]), _CHANGED)
     except (ErrorReply, redis.exceptions.RedisError) as error:
         did = f"failed: {error}"
     parts = holding.parts
@@ -144,15 +147,19 @@ async def _act(valkey: Valkey, finder: Finder, holding: Holding, person: Person,
                _digest(parts) if parts else "")
 
 
-async def _take_out(valkey: Valkey, finder: Finder, holding: Holding, person: Person) -> Holding | None:
+async def _write_anew(valkey: Valkey, holding: Holding, person: Person) -> str:
+    """Take entries out of a stream; says so if their bytes are still there."""
+    ids = {part.handle for part in holding.parts if part.where == "entry"}
+    anew = await rebuild(valkey, holding.key, ids, person.names, tries=_AGAIN)
+    return "" if anew else f"marked {len(ids)} entries as deleted; in so long a stream their bytes stay for a while"
+
+
+async def _take_out(valkey: Valkey, finder: Finder, holding: Holding) -> Holding | None:
     """Remove what was found. Gives what there was to remove, and None if others have changed it meanwhile."""
     if not holding.parts:
         await _delete(valkey, holding.key)
     elif holding.type in ("set", "zset", "list"):
         await _remove(valkey, holding)
-    elif holding.type == "stream":
-        ids = {part.handle for part in holding.parts if part.where == "entry"}
-        await rebuild(valkey, holding.key, ids, person.names, tries=_AGAIN)
     else:
         return await _take_out_by_value(valkey, finder, holding.key)
     return holding

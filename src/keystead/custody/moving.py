@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import redis.exceptions
 
-from keystead.custody.reading import ask
+from keystead.custody.reading import Unreadable, ask, digest
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Conflict, Invalid
 
 _SCAN_KEYS: Final = 200
 _AT_ONCE: Final = 25
+_FOOTER_BYTES: Final = 10  # of a dump: the version of its format, and a checksum
 _MOST_EXAMPLES: Final = 20
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 
@@ -161,7 +162,7 @@ class Move:
         except ErrorReply as error:
             if "BUSYKEY" not in str(error):
                 raise
-            if await ask(self._target, "DUMP", name) != payload:
+            if not await self._is_there(key, name, payload, await ask(self._target, "DUMP", name)):
                 report.in_the_way += 1
                 report.example(key, "the target holds something else under that name")
                 return
@@ -173,11 +174,20 @@ class Move:
         there = await ask(self._target, "DUMP", name)
         if there is None or self._overwrite:
             self.report.moved += 1
-        elif there == payload:
+        elif await self._is_there(key, name, payload, there):
             self.report.already_there += 1
         else:
             self.report.in_the_way += 1
             self.report.example(key, "the target holds something else under that name")
+
+    async def _is_there(self, key: bytes, name: bytes, payload: bytes, there: bytes | None) -> bool:
+        """Whether the target holds the same. Servers of different age write the same value differently."""
+        if there is None or there[:-_FOOTER_BYTES] == payload[:-_FOOTER_BYTES]:
+            return there is not None
+        try:
+            return await digest(self._source, key) == await digest(self._target, name)
+        except Unreadable:
+            return False
 
     async def _delete(self, key: bytes, payload: bytes) -> None:
         """Only what was carried over; a key that was written since stays, and is told."""

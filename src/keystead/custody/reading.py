@@ -1,5 +1,6 @@
 """Reads whole values in bounded steps: chunks of a string, pages of a collection. Never a command over everything."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -128,6 +129,21 @@ async def _json(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
         raise Unreadable("ReJSON-RL") from error
     if raw:
         yield Part("value", b"", (raw,))
+
+
+async def digest(valkey: Valkey, key: bytes) -> tuple[str, int]:
+    """Type and contents in short: the same for two keys that hold the same, however their servers keep it.
+
+    Raises ``Unreadable`` for types of modules.
+    """
+    type = (await ask(valkey, "TYPE", key)).decode()
+    ordered, total, number = type in ("list", "stream", "string"), 0, 0
+    async for part in parts(valkey, key, type):
+        text = b"".join(b"%d:%b" % (len(raw), raw) for raw in (part.where.encode(), part.handle, *part.raw))
+        text = b"%d " % number + text if ordered else text
+        total += int.from_bytes(hashlib.sha256(text).digest(), "big")
+        number += 1
+    return type, total
 
 
 def pairs(reply: Any) -> dict[bytes, Any]:

@@ -15,16 +15,17 @@ MOST_ENTRIES: Final = 20_000
 _PENDING: Final = 1000
 
 
-async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | None, *, tries: int) -> None:
+async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | None, *, tries: int) -> bool:
     """Write the stream anew without these entries, and without groups and consumers that are named after the person.
 
     Ids, the last id, groups, what they have read and what is pending stay. One transaction; repeated if somebody wrote
-    meanwhile. A stream with very many entries is only marked (XDEL), because writing it anew would block the server.
+    meanwhile. A stream with very many entries is only marked (XDEL), because writing it anew would block the server;
+    the answer is then false.
     """
     if int(await valkey.run(("XLEN", key), int, repeat=True)) > MOST_ENTRIES:
         for begin in range(0, len(ids), 200):
             await valkey.run(("XDEL", key, *sorted(ids)[begin : begin + 200]), int, repeat=True)
-        return
+        return False
     for attempt in range(tries):
         async with valkey.pipeline(transaction=True) as pipe:
             await pipe.watch(key)
@@ -34,10 +35,11 @@ async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | 
                 pipe.execute_command(*command, **({"parse_justid": True} if command[0] == "XCLAIM" else {}))
             try:
                 await pipe.execute()
-                return
+                return True
             except redis.exceptions.WatchError:
                 if attempt == tries - 1:
                     raise
+    return False
 
 
 async def _anew(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | None) -> list[tuple[Any, ...]]:
