@@ -89,6 +89,15 @@ async def test_long_stream_is_only_marked_and_the_receipt_says_so(
     assert act.did.startswith("marked 2 entries as deleted") and await valkey.xlen("events") == 2
 
 
+async def test_other_databases_are_told(valkey: Valkey, valkey_server: LocalServer) -> None:
+    assert not (await erase(valkey, SHOP, Person([ANN]))).notes
+    second = await connect(f"{valkey_server.tcp_url}/3")
+    await second.set("x", ANN)
+    assert (await erase(valkey, SHOP, Person([ANN]))).notes == ("only db0 was searched, and db3 holds keys too",)
+    await second.flushdb()
+    await second.aclose()
+
+
 def personal(pattern: str, type: str) -> Entry:
     return Entry(pattern, type=Fact(type), personal=Fact(True))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import redis.exceptions
 from keystead.custody.finding import Finder, Holding, Progress, Search
 from keystead.custody.pairs import Pairs
 from keystead.custody.person import Person
-from keystead.custody.reading import Part
+from keystead.custody.reading import Part, ask
 from keystead.custody.streams import rebuild
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Unavailable
@@ -112,10 +113,23 @@ async def erase(
             partial = after.partial
     except Unavailable as error:
         partial = f"the server went away after {len(acts)} acts; run it again: {error}"
+    first.notes += await _other_databases(valkey)
     leftovers = [holding for holding in after.holdings
                  if (really and after is not first) or not holding.ours or holding.unsure]
     return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
                    after.unreadable, _notes(first, after, really), partial)
+
+
+async def _other_databases(valkey: Valkey) -> list[str]:
+    """A note if the server holds keys beside those of the database that was searched."""
+    searched = f"db{valkey.address.db}" if valkey.address is not None else "db0"
+    try:
+        told = (await ask(valkey, "INFO", "keyspace")).decode(errors="replace")
+    except (ErrorReply, Unavailable):  # a user who may not ask, or a server that is gone: told already
+        return []
+    others = [name for name, colon, _ in (line.partition(":") for line in told.splitlines())
+              if colon and re.fullmatch(r"db\d+", name) and name != searched]
+    return [f"only {searched} was searched, and {', '.join(others)} holds keys too"] if others else []
 
 
 def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:
