@@ -106,8 +106,9 @@ async def erase(
         for holding in first.holdings:
             if holding.ours and not (really and partial):
                 acts.append(await _act(valkey, finder, holding, person, really))
-                if really and holding.whole and not acts[-1].kept:
-                    await pairs.leave_no_member(valkey, holding)
+                if holding.whole and not acts[-1].kept:
+                    for index, type in await pairs.leave_no_member(valkey, holding, really=really):
+                        acts.append(_in_index(pairs.pattern(index), index, type, really))
         if really and not partial:
             after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
             partial = after.partial
@@ -159,6 +160,11 @@ async def _act(valkey: Valkey, finder: Finder, holding: Holding, person: Person,
     size = sum(len(raw) for part in parts for raw in part.raw)
     return Act(holding.pattern, holding.key, holding.type, did if really else f"would have {did}", len(parts), size,
                _digest(parts) if parts else "")
+
+
+def _in_index(pattern: str, index: bytes, type: str, really: bool) -> Act:
+    did = "removed 1 member that stood for a deleted key"
+    return Act(pattern, index, type, did if really else f"would have {did}", 1, 0, "")
 
 
 async def _write_anew(valkey: Valkey, holding: Holding, person: Person) -> str:

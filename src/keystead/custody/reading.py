@@ -9,6 +9,7 @@ from keystead.engine import ErrorReply, Valkey
 
 CHUNK_BYTES: Final = 512 * 1024
 PAGE_ITEMS: Final = 200
+_MARGIN_ITEMS: Final = 50  # as many may be taken from a list between two of its pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,19 @@ async def _string(valkey: Valkey, key: bytes, overlap: int) -> AsyncIterator[Par
 
 
 async def _list(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
-    # From the end: what others push at the left or take there does not move what is still to come.
+    # From the end: what others push at the left or take there does not move what is still to come. What they take at
+    # the right does: then the margin of the last page is not where it was, and the page is given with its margin.
     end = -1
+    margin: list[bytes] = []
     while True:
-        page = await ask(valkey, "LRANGE", key, end - PAGE_ITEMS + 1, end)
-        for raw in reversed(page):
+        page = await ask(valkey, "LRANGE", key, end - PAGE_ITEMS + 1, end + len(margin))
+        stayed = bool(margin) and page[-len(margin) :] == margin
+        for raw in reversed(page[: -len(margin)] if stayed else page):
             yield Part("element", raw, (raw,))
-        if len(page) < PAGE_ITEMS:
+        if len(page) < PAGE_ITEMS + len(margin):
             return
-        end -= len(page)
+        end -= PAGE_ITEMS
+        margin = page[:_MARGIN_ITEMS]
 
 
 async def _scanned(valkey: Valkey, key: bytes, type: str) -> AsyncIterator[Part]:
