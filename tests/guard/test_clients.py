@@ -83,6 +83,20 @@ def test_pipelines_transactions_scripts_and_locks_are_guarded(client: Any) -> No
     assert patterns >= {"p:*", "t:*", "s:*", "l:*", "u:*"}
 
 
+def test_who_instruments_the_library_later_is_still_called(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, called = type(client), []
+    original = kind.execute_command
+
+    def instrumented(self: Any, *words: Any, **options: Any) -> Any:
+        called.append(words)
+        return original(self, *words, **options)
+
+    guarded(client, SHOP)
+    monkeypatch.setattr(kind, "execute_command", instrumented)
+    client.hset("cart:1", "a", "b")
+    assert [words[0] for words in called] == ["HSET"]
+
+
 def test_pipelines_of_modules_are_guarded(client: Any) -> None:
     guarded(client, SHOP, strict=True)
     with pytest.raises(NotInInventory):

@@ -72,6 +72,14 @@ def test_refusal_names_the_nearest_pattern_and_the_way_out() -> None:
         judge(strict=True).look(("GET", "carts:17"))
 
 
+def test_advice_is_one_that_a_strict_guard_takes() -> None:
+    with pytest.raises(NotInInventory) as refused:
+        judge(strict=True).look(("SET", "session:x", "v"))
+    assert "ex=" in str(refused.value) and "pipeline" not in str(refused.value), "SET is refused whatever follows it"
+    with pytest.raises(NotInInventory, match="Leave PERSIST out, or correct the ttl"):
+        judge(strict=True).look(("PERSIST", "session:x"))
+
+
 def test_suspicion_is_never_refused() -> None:
     judging = judge(strict=True)
     judging.look(("INCR", "visits:1"))

@@ -150,12 +150,13 @@ def guard_of(client: object) -> Guard:
 
 
 def _guarded_class(kind: Any, guard: Guard) -> type:
-    pass_by, look, original = guard._judge.passes, guard.look, kind.execute_command
+    pass_by, look = guard._judge.passes, guard.look
 
+    # Asked of the class at each call, so that who instruments the client library afterwards is still called.
     def execute_command(self: Any, *words: Any, **options: Any) -> Any:
         if not pass_by(words):
             look(words)
-        return original(self, *words, **options)
+        return kind.execute_command(self, *words, **options)
 
     members: dict[str, Any] = {
         "__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__, "guard": guard,
@@ -176,18 +177,17 @@ def _guarded_class(kind: Any, guard: Guard) -> type:
 def _in_one_go(kind: Any, guard: Guard) -> dict[str, Any]:
     """For a pipeline that is only observed: all its commands are judged when they leave, which costs half as much."""
     pass_by, look = guard._judge.passes, guard.look
-    original, at_once = kind.execute, kind.immediate_execute_command
 
     def execute(self: Any, *args: Any, **options: Any) -> Any:
         for words, _ in self.command_stack:
             if not pass_by(words):
                 look(words)
-        return original(self, *args, **options)
+        return kind.execute(self, *args, **options)
 
     def immediate_execute_command(self: Any, *words: Any, **options: Any) -> Any:  # between WATCH and MULTI
         if not pass_by(words):
             look(words)
-        return at_once(self, *words, **options)
+        return kind.immediate_execute_command(self, *words, **options)
 
     return {"execute": execute, "immediate_execute_command": immediate_execute_command}
 

@@ -325,11 +325,11 @@ class Judge:
         if kind is Kind.LOOSE:
             return (f"{command} names {key}, which fits {known.pattern} only if a variable holds separators",
                     f"Add it to {name}; or if a value may hold separators, give its variable the kind text there.")
-        how = "Give SET its expiry (ex=…), or send EXPIRE in the same pipeline."
         if kind is Kind.SUSPECTED_TTL:
             return (f"{command} wrote {key}, and no EXPIRE came from this client{ends}",
-                    how + " guard.confirm asks the server whether it has one.")
-        return f"{command} leaves {key} without an expiry{ends}", how
+                    "Send EXPIRE in the same pipeline. guard.confirm asks the server whether it has one.")
+        how = {"SET": "Give SET its expiry (ex=…)", "PERSIST": "Leave PERSIST out"}.get(command, "Give it its expiry")
+        return f"{command} leaves {key} without an expiry{ends}", f"{how}, or correct the ttl in {name}."
 
     def _nearest(self, shape: str, kind: str) -> str:
         patterns = {_VARIABLE.sub("*", entry.pattern): entry.pattern for entry in self.inventory.entries
