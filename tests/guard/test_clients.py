@@ -129,6 +129,13 @@ def test_suspected_expiry_is_confirmed_by_the_server(client: Any) -> None:
     assert [(each.kind, each.count, each.examples) for each in report.findings] == [(Kind.MISSING_TTL, 1, ["visits:1"])]
 
 
+def test_suspected_key_of_any_bytes_is_confirmed(client: Any) -> None:
+    guarded(client, SHOP, grace_seconds=0.0)
+    client.incr(b"visits:\xff")
+    report = client.guard.confirm(client)
+    assert {finding.kind: finding.count for finding in report.findings} == {Kind.MISSING_TTL: 1}
+
+
 def test_expiry_in_the_same_pipeline_is_enough(client: Any) -> None:
     guarded(client, SHOP, grace_seconds=1000)
     with client.pipeline() as pipe:

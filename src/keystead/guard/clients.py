@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from keystead.errors import Invalid
-from keystead.guard.judging import Judge
+from keystead.guard.judging import Judge, raw_of
 from keystead.guard.reports import Finding, Kind, Report
 from keystead.inventory import Inventory
 
@@ -95,14 +95,14 @@ class Guard:
     def confirm(self, client: Any) -> Report:
         """Ask the server (one PTTL each) about the keys that seemed to lack their expiry, and report what is sure."""
         for key, known in self._suspected():
-            self._judge.confirm(key, known, client.pttl(key))
+            self._judge.confirm(key, known, client.pttl(raw_of(key)))
         self._judge.tally.drop(Kind.SUSPECTED_TTL)
         return self.report()
 
     async def aconfirm(self, client: Any) -> Report:
         """``confirm`` for an asynchronous client."""
         for key, known in self._suspected():
-            self._judge.confirm(key, known, await client.pttl(key))
+            self._judge.confirm(key, known, await client.pttl(raw_of(key)))
         self._judge.tally.drop(Kind.SUSPECTED_TTL)
         return self.report()
 
