@@ -227,6 +227,21 @@ async def test_damaged_state_is_refused_in_one_line(
         await Move(valkey, other, same, really=True, state=state).run()
 
 
+async def test_state_of_a_half_done_move_is_not_taken_up_by_a_different_one(
+    valkey: Valkey, other: Valkey, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    await Move(valkey, other, same, really=True, state=state).run()
+    await Move(valkey, other, same, really=True, state=state, delete_source=True).run()  # the first was finished
+    kept = json.loads(state.read_text())
+    kept["report"]["finished"] = False
+    state.write_text(json.dumps(kept))
+    for differently in ({"delete_source": False}, {"delete_source": True, "names": "tagged 1"}):
+        with pytest.raises(Conflict, match="another move"):
+            await Move(valkey, other, same, really=True, state=state, **differently).run()  # type: ignore[arg-type]
+    assert (await Move(valkey, other, same, really=True, state=state, delete_source=True).run()).finished
+
+
 async def test_looking_afterwards_keeps_to_the_rate(valkey: Valkey, other: Valkey) -> None:
     await fill(valkey, 2000)
     await Move(valkey, other, same, really=True, keys_per_second=None).run()

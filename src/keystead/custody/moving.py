@@ -57,13 +57,14 @@ class Move:
 
     Nothing is written unless ``really``. What is in the way at the target is never replaced unless ``overwrite``. The
     source keeps everything unless ``delete_source``; then a key goes only if it still is what was copied. ``state`` is
-    a file in which the move notes how far it is; with the same file it goes on from there.
+    a file in which the move notes how far it is; with the same file it goes on from there, unless what it does
+    with keys is not the same: ``names`` says in words what ``rename`` does.
     """
 
     def __init__(
         self, source: Valkey, target: Valkey, rename: Rename, *, really: bool = False, overwrite: bool = False,
         delete_source: bool = False, state: Path | None = None, match: bytes | None = None,
-        largest_bytes: int = LARGEST_BYTES, keys_per_second: float | None = 5000,
+        names: str = "", largest_bytes: int = LARGEST_BYTES, keys_per_second: float | None = 5000,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._source = source
@@ -74,6 +75,7 @@ class Move:
         self._delete_source = delete_source
         self._state_file = state
         self._match = match
+        self._names = names
         self._largest_bytes = largest_bytes
         self._keys_per_second = keys_per_second
         self._progress = progress
@@ -245,6 +247,8 @@ class Move:
                 raise ValueError("it is damaged")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Invalid(f"{self._state_file} is not the state of a move ({error}); name another file") from None
+        if self.report.finished and isinstance(options, dict):  # nothing is half done: another run may do more
+            options = options | {"delete_source": self._delete_source}
         if options != self._options():
             raise Conflict(f"{self._state_file} belongs to another move; name another file, or remove it")
         if self.report.finished:  # once more from the beginning
@@ -261,7 +265,8 @@ class Move:
     def _options(self) -> dict[str, Any]:
         match = None if self._match is None else self._match.decode(errors="backslashreplace")
         addresses = [getattr(getattr(each, "address", None), "display", "") for each in (self._source, self._target)]
-        return {"source": addresses[0], "target": addresses[1], "match": match}
+        return {"source": addresses[0], "target": addresses[1], "match": match,
+                "names": self._names, "delete_source": self._delete_source}
 
 
 def life_ms(ttl_ms: int) -> int:
