@@ -5,13 +5,15 @@ import json
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from keystead.app import App
 from keystead.custody import Move
-from keystead.custody.moving import life_ms
+from keystead.custody.moving import facts, life_ms
+from keystead.custody.reading import ask
 from keystead.custody.renaming import renaming
 from keystead.engine import Valkey, connect, scan
 from keystead.errors import Conflict, Invalid
@@ -240,6 +242,18 @@ async def test_state_of_a_half_done_move_is_not_taken_up_by_a_different_one(
         with pytest.raises(Conflict, match="another move"):
             await Move(valkey, other, same, really=True, state=state, **differently).run()  # type: ignore[arg-type]
     assert (await Move(valkey, other, same, really=True, state=state, delete_source=True).run()).finished
+
+
+async def test_key_that_ends_between_two_questions_is_gone(valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(on: Valkey, *command: Any) -> Any:
+        if command[0] == "PTTL":
+            await asyncio.sleep(0.2)
+            await on.delete(command[1])
+        return await ask(on, *command)
+
+    await valkey.set("mortal", "x", ex=1000)
+    monkeypatch.setattr("keystead.custody.moving.ask", slowly)
+    assert await facts(valkey, b"mortal") == (b"none", False), "and not a key without expiry"
 
 
 async def test_looking_afterwards_keeps_to_the_rate(valkey: Valkey, other: Valkey) -> None:

@@ -218,12 +218,12 @@ class Move:
         name = self._rename(key)
         if name is None or (name == key and self._source is self._target):
             return
-        here, there = await asyncio.gather(_facts(self._source, key), _facts(self._target, name))
+        here, there = await asyncio.gather(facts(self._source, key), facts(self._target, name))
         if here[0] == b"none":
             return
         self.report.checked += 1
         if there[0] == b"none":
-            if (await _facts(self._source, key))[0] != b"none":  # it may have ended on both sides meanwhile
+            if (await facts(self._source, key))[0] != b"none":  # it may have ended on both sides meanwhile
                 self.report.missing += 1
                 self.report.example(key, "is not at the target")
         elif here != there:
@@ -274,9 +274,10 @@ def life_ms(ttl_ms: int) -> int:
     return 0 if ttl_ms == -1 else max(ttl_ms, 1)
 
 
-async def _facts(valkey: Valkey, key: bytes) -> tuple[bytes, bool]:
+async def facts(valkey: Valkey, key: bytes) -> tuple[bytes, bool]:
+    """Type of a key, and whether it has an expiry."""
     type, ttl_ms = await asyncio.gather(ask(valkey, "TYPE", key), ask(valkey, "PTTL", key))
-    return type, ttl_ms >= 0
+    return (type, ttl_ms >= 0) if ttl_ms != -2 else (b"none", False)  # it ended between the two questions
 
 
 async def _size(valkey: Valkey, key: bytes) -> int:
