@@ -57,3 +57,11 @@ def test_leftovers_are_the_exit_code(shop: Path, valkey_server: LocalServer) -> 
 
 def test_short_identifier_is_refused(shop: Path, valkey_server: LocalServer) -> None:
     assert "too short" in keystead("keys", "erase", "--person", "7", "--url", valkey_server.tcp_url, cwd=shop).refused()
+
+
+def test_receipt_that_cannot_be_written_is_known_before_anything_is_erased(
+    shop: Path, valkey_server: LocalServer
+) -> None:
+    done = keystead("keys", "erase", "--person", ANN, "--really", "--receipt", "nowhere/r.json", "--url",
+                    valkey_server.tcp_url, cwd=shop)
+    assert "cannot be written" in done.refused() and valkey_server.call("EXISTS", f"cart:{ANN}") == 1

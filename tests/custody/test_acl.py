@@ -6,10 +6,10 @@ import redis.exceptions
 
 from keystead.app import App
 from keystead.custody import Service, check_acl, services, write_acl
-from keystead.custody.acl import rules
+from keystead.custody.acl import reaches_everything, rules
 from keystead.engine import Valkey
 from keystead.errors import Invalid
-from keystead.inventory import Inventory, from_registry
+from keystead.inventory import Entry, Fact, Inventory, from_registry
 from keystead.keys import Layout
 from keystead.settings import Settings
 from keystead.testing.server import LocalServer
@@ -52,6 +52,38 @@ async def test_server_agrees_about_every_room(valkey: Valkey) -> None:
         assert len(found) > 5
         for each in found[:: 1 if by_section else 5]:
             assert await check_acl(valkey, each, inventory) == []
+
+
+async def test_keys_of_unknown_type_open_nothing_else(valkey: Valkey) -> None:
+    known, unknown = SHOP.entries[0], Entry("cart:{id}")
+    inventory = Inventory("x", (known, unknown))
+    for each in (Service("writer", inventory.entries, ()), Service("reader", (), inventory.entries)):
+        assert await check_acl(valkey, each, inventory) == []
+        await valkey.execute_command("ACL", "SETUSER", "probe", "reset", "on", *rules(each))
+        for command in ("FUNCTION FLUSH", "FUNCTION LOAD x", "SCAN 0", "RANDOMKEY", "DBSIZE", "EVAL x 0"):
+            said = await valkey.execute_command("ACL", "DRYRUN", "probe", *command.split())
+            assert b"no permissions" in said, command
+        for command in ("EXISTS cart:1", "GET cart:1", "HGETALL cart:1", "PTTL cart:1", "HGET profile:1 x"):
+            assert await valkey.execute_command("ACL", "DRYRUN", "probe", *command.split()) == b"OK", command
+    await valkey.execute_command("ACL", "DELUSER", "probe")
+
+
+async def test_name_with_spaces_stays_one_rule_on_one_line(valkey: Valkey) -> None:
+    evil = Entry("a b:\n+@all ~* {x}", type=Fact("string"), writers=(Fact("web\nshop"),))
+    odd = Entry('q"uote\x1b[1m:{x}', type=Fact("string"), writers=(Fact("web\nshop"),))
+    (each,) = services(Inventory("x", (evil, odd)))
+    line = write_acl(each)
+    assert line.isprintable() and "~a?b:?+@all?~" in line and " +@all" not in line
+    assert await check_acl(valkey, each, Inventory("x", (evil, odd))) == []
+
+
+def test_default_user_of_the_server_is_left_alone() -> None:
+    assert Service("default", (), ()).user == "default-service"
+
+
+def test_pattern_without_a_prefix_is_told() -> None:
+    wide = Service("x", (Entry("{token}"), Entry("a:{b}")), (Entry("{a}{b}"),))
+    assert reaches_everything(wide) == ["{token}", "{a}{b}"]
 
 
 async def test_too_much_is_noticed(valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:

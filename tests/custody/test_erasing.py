@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keystead.app import App
 from keystead.custody import Person, erase
+from keystead.custody.finding import Finder, Search
 from keystead.engine import Valkey, connect
 from keystead.inventory import Entry, Fact, Inventory, from_registry
 from keystead.keys import Layout, Registry
@@ -60,6 +62,107 @@ async def test_receipt_holds_nothing_of_the_person(valkey: Valkey) -> None:
     told = json.loads(receipt)
     assert told["dry_run"] is False and len(told["acts"]) == 9 and len(told["leftovers"]) == 1
     assert {act["did"] for act in told["acts"] if act["pattern"] == "mails:to_send"} == {"removed 3 elements"}
+
+
+async def test_groups_and_consumers_named_after_them_go_from_a_stream(valkey: Valkey) -> None:
+    inventory = Inventory("x", (Entry("feed", type=Fact("stream"), personal=Fact(True)),))
+    await valkey.xadd("feed", {"n": "1"})
+    for group in (f"inbox {ANN}", "workers"):
+        await valkey.xgroup_create("feed", group, "0")
+    await valkey.xgroup_createconsumer("feed", "workers", "worker-1234")
+    await valkey.xgroup_createconsumer("feed", "workers", ANN)
+    await valkey.xreadgroup("workers", "worker-1234", {"feed": ">"})
+    done = await erase(valkey, inventory, Person([ANN, "1234"]), really=True)
+    assert [act.parts for act in done.acts] == [2] and [len(each.unsure) for each in done.leftovers] == [1]
+    assert [group["name"] for group in await valkey.xinfo_groups("feed")] == [b"workers"]
+    (worker,) = await valkey.xinfo_consumers("feed", "workers")
+    assert worker["name"] == b"worker-1234" and worker["pending"] == 1, "a number is no name"
+
+
+async def test_long_stream_is_only_marked_and_the_receipt_says_so(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("keystead.custody.streams.MOST_ENTRIES", 3)
+    for who in (ANN, BOB, ANN, BOB):
+        await valkey.xadd("events", {"user": who})
+    (act,) = (await erase(valkey, SHOP, Person([ANN]), really=True)).acts
+    assert act.did.startswith("marked 2 entries as deleted") and await valkey.xlen("events") == 2
+
+
+async def test_other_databases_are_told(valkey: Valkey, valkey_server: LocalServer) -> None:
+    assert not (await erase(valkey, SHOP, Person([ANN]))).notes
+    second = await connect(f"{valkey_server.tcp_url}/3")
+    await second.set("x", ANN)
+    assert (await erase(valkey, SHOP, Person([ANN]))).notes == ("only db0 was searched, and db3 holds keys too",)
+    await second.flushdb()
+    await second.aclose()
+
+
+def personal(pattern: str, type: str) -> Entry:
+    return Entry(pattern, type=Fact(type), personal=Fact(True))
+
+
+async def test_number_of_something_else_is_left_to_judge(valkey: Valkey) -> None:
+    inventory = Inventory("x", (
+        personal("order:{order_id}", "hash"), personal("user:{id}", "hash"), personal("visits:{user_id}", "integer"),
+        personal("visits", "hash"), personal("ranking", "zset"), personal("session:{token}", "string"),
+        personal("seen:{user_id}", "set"), personal("online", "set"), personal("doc:{number}", "json")))
+    await valkey.hset("order:1234", mapping={"user_id": "99", "sum": "5"})
+    await valkey.hset("order:5", mapping={"user_id": "1234", "sum": "5"})
+    await valkey.hset("user:1234", mapping={"name": "ann"})
+    await valkey.hset("user:99", mapping={"visits": "1234", "friend_user_id": "1234"})
+    await valkey.set("visits:99", 1234)
+    await valkey.hset("visits", mapping={"99": "1234", "1234": "7"})
+    await valkey.zadd("ranking", {"99": 1234, "1234": 7})
+    await valkey.mset({"session:a": "1234", "session:b": "99", "doc:1": '{"userId": 1234}', "doc:2": '{"sum": 1234}'})
+    await valkey.sadd("seen:99", "1234", "5")
+    await valkey.sadd("online", "1234", "99")
+    plan = await erase(valkey, inventory, Person(["1234"]))
+    done = await erase(valkey, inventory, Person(["1234"]), really=True)
+    left = {b"order:1234", b"user:99", b"visits:99", b"visits", b"ranking", b"seen:99", b"doc:2"}
+    assert {holding.key for holding in done.leftovers} == {holding.key for holding in plan.leftovers} == left
+    assert [act.key for act in plan.acts] == [act.key for act in done.acts] and not done.clean
+    assert await valkey.exists("order:5", "user:1234", "session:a", "doc:1") == 0
+    assert await valkey.exists("order:1234", "visits:99", "session:b", "doc:2") == 4
+    assert await valkey.hgetall("user:99") == {b"visits": b"1234"}
+    assert await valkey.hgetall("visits") == {b"99": b"1234"}
+    assert await valkey.zrange("ranking", 0, -1) == [b"99"] and await valkey.smembers("online") == {b"99"}
+    assert await valkey.scard("seen:99") == 2
+
+
+async def test_value_of_somebody_else_that_mentions_them_is_not_deleted(valkey: Valkey) -> None:
+    inventory = Inventory("x", (Entry("profile:{user_id}", type=Fact("json")), personal("card:{member}", "hash"),
+                                personal("login:{username}", "string")))
+    await valkey.set("profile:bob", json.dumps({"name": "Bob", "friends": [ANN]}))
+    await valkey.hset("card:bob", mapping={"customer_id": ANN, "name": "Bob"})
+    await valkey.set("login:ann", ANN)
+    done = await erase(valkey, inventory, Person([ANN]), really=True)
+    assert [holding.key for holding in done.leftovers] == [b"profile:bob"] and not done.clean
+    assert await valkey.hgetall("card:bob") == {b"name": b"Bob"} and await valkey.exists("login:ann") == 0
+
+
+async def test_value_that_became_somebody_elses_meanwhile_stays(valkey: Valkey) -> None:
+    inventory = Inventory("x", (personal("seat:{number}", "string"), personal("rooms", "hash")))
+    await valkey.set("seat:1", ANN)
+    await valkey.set("seat:2", ANN)
+    await valkey.hset("rooms", mapping={"1": ANN, "2": ANN})
+    other = await connect(valkey.address) if valkey.address else valkey
+    taken = Finder.search
+
+    async def search_slowly(self: Finder, **options: Any) -> Search:
+        found = await taken(self, **options)
+        await other.set("seat:1", BOB)
+        await other.hset("rooms", "1", BOB)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Finder, "search", search_slowly)
+        done = await erase(valkey, inventory, Person([ANN]), really=True)
+    assert await valkey.get("seat:1") == BOB.encode() and await valkey.exists("seat:2") == 0
+    assert await valkey.hgetall("rooms") == {b"1": BOB.encode()} and done.clean
+    assert {act.key: act.did for act in done.acts} == {
+        b"seat:1": "nothing: it was changed meanwhile", b"seat:2": "deleted the key", b"rooms": "removed 1 field"}
+    await other.aclose()
 
 
 async def test_server_that_goes_away_leaves_a_partial_outcome(dumping: LocalServer) -> None:

@@ -1,8 +1,12 @@
 """Everything of a person as JSON, and nothing of anybody else."""
 
 import json
+from typing import Any
+
+import pytest
 
 from keystead.custody import Person, export
+from keystead.custody.finding import Finder, Search
 from keystead.engine import Valkey
 
 from .shop import ANN, BOB, MAIL, SHOP, fill
@@ -23,3 +27,21 @@ async def test_export_is_whole_and_only_theirs(server: Valkey) -> None:
     assert "page:7" not in values and "page:7" in str(await export(server, SHOP, Person([ANN]), everywhere=True))
     (session,) = [each for each in told["keys"] if each["key"] == "session:711x9"]
     assert 3500 < session["expires_in_seconds"] <= 3600 and session["purpose"]
+
+
+async def test_key_that_became_something_else_meanwhile_does_not_end_the_export(valkey: Valkey) -> None:
+    await valkey.xadd("events", {"user": ANN})
+    await valkey.hset(f"profile:{ANN}", mapping={"name": "x"})
+    taken = Finder.search
+
+    async def search_slowly(self: Finder, **options: Any) -> Search:
+        found = await taken(self, **options)
+        await valkey.delete(f"profile:{ANN}")
+        await valkey.set(f"profile:{ANN}", "a string now")
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Finder, "search", search_slowly)
+        told = await export(valkey, SHOP, Person([ANN]))
+    assert {key["key"]: key.get("unreadable", False) for key in told["keys"]} == {
+        "events": False, f"profile:{ANN}": True}

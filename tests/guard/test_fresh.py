@@ -33,6 +33,17 @@ def test_key_that_has_its_expiry_keeps_it() -> None:
     assert len(fresh) == 1
 
 
+def test_text_and_bytes_spell_the_same_key() -> None:
+    fresh = FreshKeys(-1.0)
+    for key, other in (("a", b"a"), (b"b", "b"), (b"\xff", b"\xff"), (7, "7"), ("zoë", "zoë".encode())):
+        fresh.made(key, "x", "INCR")
+        fresh.expires(other)
+    assert list(fresh.overdue()) == []
+    fresh.gone(b"a")
+    fresh.made("a", "x", "INCR")
+    assert [key for key, _ in fresh.overdue()] == ["a"]
+
+
 def test_memory_is_bounded() -> None:
     fresh = FreshKeys(1e9)
     for number in range(50_000):

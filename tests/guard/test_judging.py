@@ -5,6 +5,7 @@ import pytest
 from keystead.errors import DeclarationError
 from keystead.guard.judging import Judge, NotInInventory
 from keystead.guard.reports import Kind
+from keystead.inventory import Entry, Fact, Inventory
 
 from .shop import SHOP
 
@@ -71,6 +72,14 @@ def test_refusal_names_the_nearest_pattern_and_the_way_out() -> None:
         judge(strict=True).look(("GET", "carts:17"))
 
 
+def test_advice_is_one_that_a_strict_guard_takes() -> None:
+    with pytest.raises(NotInInventory) as refused:
+        judge(strict=True).look(("SET", "session:x", "v"))
+    assert "ex=" in str(refused.value) and "pipeline" not in str(refused.value), "SET is refused whatever follows it"
+    with pytest.raises(NotInInventory, match="Leave PERSIST out, or correct the ttl"):
+        judge(strict=True).look(("PERSIST", "session:x"))
+
+
 def test_suspicion_is_never_refused() -> None:
     judging = judge(strict=True)
     judging.look(("INCR", "visits:1"))
@@ -86,6 +95,21 @@ def test_key_made_without_expiry_is_suspected_unless_one_comes() -> None:
     judging.look_for_late()
     (found,) = judging.tally.findings()
     assert (found.kind, found.count, found.examples) == (Kind.SUSPECTED_TTL, 1, ["visits:1"])
+
+
+@pytest.mark.parametrize("text", ["GETSET visits:1 x", "MSET visits:1 x", "BITOP NOT visits:1 visits:2"])
+def test_key_that_loses_its_expiry_by_being_made_anew_is_suspected(text: str) -> None:
+    judging = judge()
+    judging.look(("SET", "visits:1", "x", "EX", 60))
+    judging.look(tuple(text.split()))
+    judging.look_for_late()
+    assert [finding.examples for finding in judging.tally.findings()] == [["visits:1"]]
+
+
+def test_key_is_judged_as_a_key_though_a_channel_has_its_name() -> None:
+    both = Inventory("x", (Entry("room:{id}", type=Fact("list")), Entry("room:{id}", kind="channel")))
+    with pytest.raises(NotInInventory, match="is of type list"):
+        Judge(both, strict=True, grace_seconds=0.0).look(("SET", "room:1", "x"))
 
 
 def test_unknown_commands_are_counted_and_left_alone() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 import redis
@@ -86,3 +87,33 @@ def test_imitation_is_asked_itself(leftovers: Leftovers) -> None:
 
     assert is_client(Imitation()) and not is_client("x") and not is_client(redis.Redis().pipeline())
     assert leftovers.look([Imitation()]) == {}
+
+
+def test_server_that_is_away_is_passed_by(leftovers: Leftovers) -> None:
+    server = LocalServer()
+    server.start()
+    client = redis.Redis(port=server.port)
+    client.set("basket:1", "x")
+    assert len(leftovers.look([client])) == 1
+    server.stop()
+    assert leftovers.look([client]) == {} and leftovers.look([redis.Redis(port=server.port, db=3)]) == {}
+
+
+def test_server_that_does_not_let_us_in_is_told(leftovers: Leftovers) -> None:
+    server = LocalServer()
+    server.start()
+    try:
+        server.call("CONFIG", "SET", "requirepass", "secret")
+        with pytest.raises(redis.exceptions.AuthenticationError):
+            leftovers.look([redis.Redis(port=server.port)])
+    finally:
+        server.stop()
+
+
+def test_mocks_and_proxies_are_not_touched(leftovers: Leftovers) -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError("outside of its context")
+
+    mocks = [Mock(), Mock(spec=redis.Redis), MagicMock(spec=redis.Redis)]
+    assert leftovers.look([Proxy(), *mocks]) == {} and not any(mock.mock_calls for mock in mocks)

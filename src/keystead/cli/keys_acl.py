@@ -43,6 +43,7 @@ def acl(
     put in the passwords and run the lines yourself.
     """
     from keystead.custody import services, write_acl
+    from keystead.custody.acl import reaches_everything
 
     if by not in ("service", "section"):
         raise Invalid(f"--by takes service or section, not {by}")
@@ -59,8 +60,12 @@ def acl(
         write_json({"users": [{"service": each.name, "user": each.user, "line": lines[each.user]} for each in found],
                     "checked": check is not None, "troubles": troubles})
     else:
-        emit("".join(f"# {each.name}: writes {len(each.writes)} patterns, reads {len(each.reads)} more\n"
+        emit("".join(f"# {' '.join(each.name.split())}: "  # a comment that stays on its line
+                     f"writes {len(each.writes)} patterns, reads {len(each.reads)} more\n"
                      f"{lines[each.user]}\n" for each in found))
+        for each in found:
+            for pattern in reaches_everything(each):
+                note(f"{each.user} reaches everything: {pattern} is nothing but a variable; give the pattern a prefix")
         for trouble in troubles:
             note(trouble)
         if check and not troubles:

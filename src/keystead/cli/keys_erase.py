@@ -1,5 +1,6 @@
 """``keystead keys erase``: take one person out of a server."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,8 @@ def erase(
     who = Person(person)
     if receipt is not None and receipt.exists():
         raise Invalid(f"{receipt} is there already; a receipt is never written over")
+    if receipt is not None and not os.access(receipt.parent, os.W_OK | os.X_OK):  # known before anything is erased
+        raise Invalid(f"{receipt} cannot be written: {receipt.parent} is no folder that you may write to")
     known = load_inventory(inventory, registry)
     done = wait_for(_erase(run_settings(context, valkey_url=url), known, who.ids, really, everywhere, keys_per_second))
     if receipt is not None:
@@ -111,7 +114,9 @@ def _show(done: "Erasure") -> None:
     if done.leftovers:
         left = table("pattern", "key", "type", "holds", title="Still there, for somebody to judge")
         for holding in done.leftovers[:_MOST_ROWS]:
-            holds = f"{len(holding.parts)} parts" if holding.parts else "in its name"
+            count = len(holding.parts) + len(holding.unsure)
+            holds = (f"{count} parts" if count != 1 else "1 part") if count else "in its name"
+            holds += ", or looks like it" if holding.unsure else ""
             left.add_row(holding.pattern, spell_key(holding.key), holding.type, holds)
         write(left)
     write(fact_grid((

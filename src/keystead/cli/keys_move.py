@@ -62,8 +62,11 @@ def move(
         raise Invalid("say where to: keystead keys move SOURCE TARGET, or SOURCE --to-layout tagged")
     rename = _renaming(to_layout, lanes, registry)
     settings = run_settings(context)
-    options: dict[str, Any] = {"really": really, "overwrite": overwrite, "delete_source": delete_source, "state": state,
-               "match": match.encode() if match else None, "keys_per_second": keys_per_second}
+    options: dict[str, Any] = {
+        "really": really, "overwrite": overwrite, "delete_source": delete_source, "state": state,
+        "match": match.encode() if match else None, "names": f"{to_layout} {lanes}" if to_layout else "",
+        "keys_per_second": keys_per_second,
+    }
     report = wait_for(_move(settings, source, target, rename, options))
     if format is Format.JSON:
         write_json(asdict(report) | {"clean": report.clean, "dry_run": not really})

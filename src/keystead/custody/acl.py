@@ -23,6 +23,8 @@ _OF_TYPE: Final = {
     "stream": "+@stream",
 }
 _BESIDES: Final = {"bitmap": "+@bitmap", "hyperloglog": "+@hyperloglog", "geo": "+@geo"}
+# For keys of unknown type. Commands that name no key would reach everybody's: SCAN, FUNCTION FLUSH.
+_ANY_TYPE: Final = ("+@read", "+@write", "-@keyspace", "-@scripting")
 _SCRIPTS: Final = ("+eval", "+evalsha", "+script|load")
 _PROBES: Final = {
     "string": (("GET", "{}"), ("SET", "{}", "x")), "hash": (("HGET", "{}", "f"), ("HSET", "{}", "f", "v")),
@@ -47,7 +49,8 @@ class Service:
     @property
     def user(self) -> str:
         """Its name as that of a user: a name without spaces and signs that mean something to the server."""
-        return re.sub(r"[^\w.@-]+", "-", self.name).strip("-") or "service"
+        name = re.sub(r"[^\w.@-]+", "-", self.name).strip("-") or "service"
+        return name if name != "default" else "default-service"  # the server's own, whom everybody is without a name
 
 
 def services(inventory: Inventory, *, by_section: bool = False) -> tuple[Service, ...]:
@@ -84,6 +87,9 @@ def rules(service: Service, *, tagged: bool = False) -> list[str]:
     keys: dict[str, None] = {}
     channels: dict[str, None] = {}
     commands: dict[str, None] = dict.fromkeys(ALWAYS)
+    entries = [entry for entry in (*service.writes, *service.reads) if entry.kind != "channel"]
+    if any(_category(entry) is None for entry in entries):
+        commands = dict.fromkeys((*_ANY_TYPE, *ALWAYS))  # what is taken away comes before what is given one by one
     for entry, writes in (*((each, True) for each in service.writes), *((each, False) for each in service.reads)):
         glob = _glob(entry)
         if entry.kind == "channel":
@@ -97,9 +103,18 @@ def rules(service: Service, *, tagged: bool = False) -> list[str]:
     return [*keys, *channels, *commands, "-@dangerous"]
 
 
+def reaches_everything(service: Service) -> list[str]:
+    """Patterns of the service that are nothing but a variable, and so take in every key or channel there is."""
+    return [entry.pattern for entry in (*service.writes, *service.reads) if not _glob(entry).strip("*")]
+
+
+def _category(entry: Entry) -> str | None:
+    return _OF_TYPE.get(entry.server_type or "")
+
+
 def _commands(entry: Entry) -> Iterable[str]:
-    of_type = _OF_TYPE.get(entry.server_type or "")
-    yield from (of_type,) if of_type is not None else ("+@read", "+@write")
+    of_type = _category(entry)
+    yield from (of_type,) if of_type is not None else ()
     if entry.type is not None and entry.type.value in _BESIDES:
         yield _BESIDES[entry.type.value]
     if any(name == "scripts" for name, _ in entry.extra):
@@ -107,7 +122,12 @@ def _commands(entry: Entry) -> Iterable[str]:
 
 
 def _quoted(rule: str) -> str:
-    return rule if not re.search(r"[\s\"'\\]", rule) else '"' + rule.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if rule.isprintable() and not re.search(r"[\s\"'\\]", rule):
+        return rule
+    plain = rule.replace("\\", "\\\\").replace('"', '\\"')
+    # A line must stay one line, and a terminal must not be told anything.
+    return '"' + "".join(each if each.isprintable() else "".join(
+        f"\\x{byte:02x}" for byte in each.encode(errors="surrogateescape")) for each in plain) + '"'
 
 
 async def check_acl(
@@ -144,7 +164,8 @@ async def _troubles(node: Valkey, user: str, service: Service, inventory: Invent
             if allowed or reach[what.partition(" ")[0]].fullmatch(sample) is None:
                 asked.append((command, allowed, f"{what} {entry.pattern}"))
     asked += [(command, False, f"use {command[0]}") for command in (
-        ("FLUSHALL",), ("CONFIG", "GET", "*"), ("KEYS", "*"), ("ACL", "LIST"), ("DEBUG", "JMAP"))]
+        ("FLUSHALL",), ("CONFIG", "GET", "*"), ("KEYS", "*"), ("ACL", "LIST"), ("DEBUG", "JMAP"),
+        ("SCAN", "0"), ("RANDOMKEY",), ("FUNCTION", "FLUSH"), ("SCRIPT", "FLUSH"))]
     troubles: list[str] = []
     for begin in range(0, len(asked), _AT_ONCE):
         some = asked[begin : begin + _AT_ONCE]
@@ -179,7 +200,8 @@ def _reach(entries: Iterable[Entry]) -> re.Pattern[str]:
 
 
 def _glob(entry: Entry) -> str:
-    return Matcher(Inventory("", (entry,))).glob(entry).decode(errors="surrogateescape")
+    glob = Matcher(Inventory("", (entry,))).glob(entry).decode(errors="surrogateescape")
+    return re.sub(r"[ \t\n\v\f\r\0]", "?", glob)  # the server takes no rule with a space in it
 
 
 def _as_expression(glob: str) -> str:

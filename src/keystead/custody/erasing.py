@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,14 +13,17 @@ import redis.exceptions
 from keystead.custody.finding import Finder, Holding, Progress, Search
 from keystead.custody.pairs import Pairs
 from keystead.custody.person import Person
-from keystead.custody.reading import Part
+from keystead.custody.reading import Part, ask
 from keystead.custody.streams import rebuild
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Unavailable
 from keystead.inventory import Inventory
 
 _AGAIN = 5
-_SEVERAL = {"field": "fields", "member": "members", "element": "elements", "entry": "entries", "consumer": "consumers"}
+_AT_ONCE = 200
+_CHANGED = "nothing: it was changed meanwhile"
+_SEVERAL = {"field": "fields", "member": "members", "element": "elements", "entry": "entries", "consumer": "consumers",
+            "group": "groups"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,11 @@ class Act:
     @property
     def failed(self) -> bool:
         return self.did.startswith("failed")
+
+    @property
+    def kept(self) -> bool:
+        """Whether the key was left as it is, because it failed or was not theirs any more."""
+        return self.failed or self.did == _CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,8 @@ class Erasure:
             } for act in self.acts],
             "leftovers": [{
                 "pattern": holding.pattern, "key_sha256": _sha256(holding.key), "type": holding.type,
-                "parts": len(holding.parts), "in_the_name": holding.whole and not holding.parts,
+                "parts": len(holding.parts), "unsure_parts": len(holding.unsure),
+                "in_the_name": holding.whole and not holding.parts,
             } for holding in self.leftovers],
             "unreadable": self.unreadable, "notes": list(self.notes), "partial": self.partial,
         }
@@ -95,17 +105,32 @@ async def erase(
     try:
         for holding in first.holdings:
             if holding.ours and not (really and partial):
-                acts.append(await _act(valkey, holding, person, really))
-                if really and holding.whole:
-                    await pairs.leave_no_member(valkey, holding)
+                acts.append(await _act(valkey, finder, holding, person, really))
+                if holding.whole and not acts[-1].kept:
+                    for index, type in await pairs.leave_no_member(valkey, holding, really=really):
+                        acts.append(_in_index(pairs.pattern(index), index, type, really))
         if really and not partial:
             after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
             partial = after.partial
     except Unavailable as error:
         partial = f"the server went away after {len(acts)} acts; run it again: {error}"
-    leftovers = [holding for holding in after.holdings if (really and after is not first) or not holding.ours]
+    first.notes += await _other_databases(valkey)
+    leftovers = [holding for holding in after.holdings
+                 if (really and after is not first) or not holding.ours or holding.unsure]
     return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
                    after.unreadable, _notes(first, after, really), partial)
+
+
+async def _other_databases(valkey: Valkey) -> list[str]:
+    """A note if the server holds keys beside those of the database that was searched."""
+    searched = f"db{valkey.address.db}" if valkey.address is not None else "db0"
+    try:
+        told = (await ask(valkey, "INFO", "keyspace")).decode(errors="replace")
+    except (ErrorReply, Unavailable):  # a user who may not ask, or a server that is gone: told already
+        return []
+    others = [name for name, colon, _ in (line.partition(":") for line in told.splitlines())
+              if colon and re.fullmatch(r"db\d+", name) and name != searched]
+    return [f"only {searched} was searched, and {', '.join(others)} holds keys too"] if others else []
 
 
 def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:
@@ -116,21 +141,71 @@ def _notes(first: Search, after: Search, really: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-async def _act(valkey: Valkey, holding: Holding, person: Person, really: bool) -> Act:
-    parts = holding.parts
-    removed = _digest(parts) if parts else ""
-    size = sum(len(raw) for part in parts for raw in part.raw)
-    if holding.whole:
-        did = "deleted the key"
-    else:
-        did = f"removed {len(parts)} {parts[0].where if len(parts) == 1 else _SEVERAL[parts[0].where]}"
+async def _act(valkey: Valkey, finder: Finder, holding: Holding, person: Person, really: bool) -> Act:
+    did = ""
     try:
         if really:
-            await (_delete(valkey, holding.key) if holding.whole else _remove(valkey, holding, person))
+            if holding.type == "stream" and holding.parts:
+                did = await _write_anew(valkey, holding, person)
+            else:
+                now = await _take_out(valkey, finder, holding)
+                holding, did = (now, "") if now is not None else (replace(holding, parts=[]), _CHANGED)
     except (ErrorReply, redis.exceptions.RedisError) as error:
         did = f"failed: {error}"
-    did = did if really else f"would have {did}"
-    return Act(holding.pattern, holding.key, holding.type, did, len(parts), size, removed)
+    parts = holding.parts
+    if not did and holding.whole:
+        did = "deleted the key"
+    elif not did:
+        did = f"removed {len(parts)} {parts[0].where if len(parts) == 1 else _SEVERAL[parts[0].where]}"
+    size = sum(len(raw) for part in parts for raw in part.raw)
+    return Act(holding.pattern, holding.key, holding.type, did if really else f"would have {did}", len(parts), size,
+               _digest(parts) if parts else "")
+
+
+def _in_index(pattern: str, index: bytes, type: str, really: bool) -> Act:
+    did = "removed 1 member that stood for a deleted key"
+    return Act(pattern, index, type, did if really else f"would have {did}", 1, 0, "")
+
+
+async def _write_anew(valkey: Valkey, holding: Holding, person: Person) -> str:
+    """Take entries out of a stream; says so if their bytes are still there."""
+    ids = {part.handle for part in holding.parts if part.where == "entry"}
+    anew = await rebuild(valkey, holding.key, ids, person.names, tries=_AGAIN)
+    return "" if anew else f"marked {len(ids)} entries as deleted; in so long a stream their bytes stay for a while"
+
+
+async def _take_out(valkey: Valkey, finder: Finder, holding: Holding) -> Holding | None:
+    """Remove what was found. Gives what there was to remove, and None if others have changed it meanwhile."""
+    if not holding.parts:
+        await _delete(valkey, holding.key)
+    elif holding.type in ("set", "zset", "list"):
+        await _remove(valkey, holding)
+    else:
+        return await _take_out_by_value(valkey, finder, holding.key)
+    return holding
+
+
+async def _take_out_by_value(valkey: Valkey, finder: Finder, key: bytes) -> Holding | None:
+    """A string or a field may be somebody else's by now, since its name does not tell: looked at again, and watched."""
+    for _ in range(_AGAIN):
+        async with valkey.pipeline(transaction=True) as pipe:
+            await pipe.watch(key)
+            now = await finder.look(key)
+            if now is None or not now.parts:
+                return None
+            pipe.multi()  # type: ignore[no-untyped-call]
+            if now.whole:
+                pipe.unlink(key)
+            else:
+                handles = list(dict.fromkeys(part.handle for part in now.parts))
+                for begin in range(0, len(handles), _AT_ONCE):
+                    pipe.hdel(key, *handles[begin : begin + _AT_ONCE])
+            try:
+                await pipe.execute()
+                return now
+            except redis.exceptions.WatchError:
+                continue
+    raise redis.exceptions.WatchError("others keep writing it; run it again")
 
 
 async def _delete(valkey: Valkey, key: bytes) -> None:
@@ -140,17 +215,16 @@ async def _delete(valkey: Valkey, key: bytes) -> None:
         await valkey.run(("DEL", key), int, repeat=True)
 
 
-async def _remove(valkey: Valkey, holding: Holding, person: Person) -> None:
-    key, handles = holding.key, list(dict.fromkeys(part.handle for part in holding.parts if part.where != "consumer"))
-    verb = {"hash": "HDEL", "set": "SREM", "zset": "ZREM"}.get(holding.type)
-    if verb is not None:
-        for begin in range(0, len(handles), 200):
-            await valkey.run((verb, key, *handles[begin : begin + 200]), int, repeat=True)
-    elif holding.type == "list":
+async def _remove(valkey: Valkey, holding: Holding) -> None:
+    """Members and elements are what they hold: the same bytes again are the same person again."""
+    key, handles = holding.key, list(dict.fromkeys(part.handle for part in holding.parts))
+    if holding.type == "list":
         for element in handles:
             await valkey.run(("LREM", key, 0, element), int, repeat=True)
-    else:
-        await rebuild(valkey, key, set(handles), person, tries=_AGAIN)
+        return
+    verb = {"set": "SREM", "zset": "ZREM"}[holding.type]
+    for begin in range(0, len(handles), _AT_ONCE):
+        await valkey.run((verb, key, *handles[begin : begin + _AT_ONCE]), int, repeat=True)
 
 
 def _digest(parts: Sequence[Part]) -> str:
@@ -168,5 +242,3 @@ def _sha256(raw: bytes) -> str:
 def as_json(erasure: Erasure) -> str:
     """The receipt as text."""
     return json.dumps(erasure.receipt(), indent=2) + "\n"
-
-

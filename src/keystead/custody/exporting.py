@@ -6,7 +6,8 @@ from typing import Any
 from keystead.custody.finding import Finder, Holding, Progress
 from keystead.custody.person import Person, unpack
 from keystead.custody.reading import Unreadable, ask, parts
-from keystead.engine import Valkey
+from keystead.engine import ErrorReply, Valkey
+from keystead.errors import Unavailable
 from keystead.inventory import Inventory
 
 _MOST_BYTES = 16 * 1024 * 1024  # of one key; what is cut is marked
@@ -19,7 +20,17 @@ async def export(
     """Whole values where the key is the person's, and of other keys the parts that hold them. Reads only."""
     finder = Finder(valkey, inventory, person, everywhere=everywhere)
     found = await finder.search(all_values=everywhere, keys_per_second=keys_per_second, progress=progress)
-    held = [await _exported(valkey, holding) for holding in found.holdings if holding.ours]
+    held: list[dict[str, Any]] = []
+    try:
+        for holding in found.holdings:
+            if holding.ours:
+                held.append(await _exported(valkey, holding))
+    except Unavailable as error:
+        found.partial = f"the server went away after {len(held)} keys were read: {error}"
+    others = sum(not holding.ours or bool(holding.unsure) for holding in found.holdings)
+    if others:
+        found.notes.append(f"{others} keys may hold more of them, and are not marked personal or not surely theirs: "
+                           "keystead keys erase, without --really, names them")
     return {"person": list(person.ids), "server": server, "searched_keys": found.keys, "unreadable": found.unreadable,
             "notes": found.notes, "partial": found.partial, "keys": held}
 
@@ -44,7 +55,7 @@ async def _exported(valkey: Valkey, holding: Holding) -> dict[str, Any]:
                 collected.append((part.handle, *part.raw) if part.where == "entry" else part.raw)
         else:
             collected = [(part.handle, *part.raw) if part.where == "entry" else part.raw for part in holding.parts]
-    except Unreadable:
+    except (Unreadable, ErrorReply):  # of a module, or gone or of another type since it was found
         told["unreadable"] = True
     told["value"] = _value(holding.type, collected)
     return told

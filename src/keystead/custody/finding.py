@@ -5,21 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from keystead.custody.certainty import PERSONAL_KINDS, PERSONAL_VARIABLES, Certainty
 from keystead.custody.person import Person
 from keystead.custody.reading import CHUNK_BYTES, Part, Unreadable, ask, parts
 from keystead.engine import ErrorReply, Valkey, scan
 from keystead.errors import Unavailable
 from keystead.inventory import Entry, Inventory, Matcher
 
-# Names of variables that stand for a person in most programs.
-_NAMES: Final = """
-    user user_id userid user_sub sub uid username user_name user_uuid member member_id customer customer_id client_id
-    account account_id person person_id profile_id email mail email_address phone phone_number msisdn ip ip_address
-    device device_id patient_id employee_id subscriber_id visitor visitor_id
-"""
-PERSONAL_VARIABLES: Final = frozenset(_NAMES.split())
 EVERY_MEMBER_HAS: Final = "every member has"  # how an inventory says that an index has records
-_PERSONAL_KINDS: Final = frozenset(("user", "email", "ip", "phone"))
 _AT_ONCE: Final = 100
 MOST_PARTS: Final = 100_000  # of one key; a key with more is named as not fully read
 
@@ -30,7 +23,8 @@ Progress = Callable[[int, int], None]
 class Holding:
     """What one key holds of the person. ``whole``: the key itself is theirs; otherwise ``parts`` of it are.
 
-    ``ours``: the inventory says that the key may hold personal data, so erasing may act on it.
+    ``ours``: the inventory says that the key may hold personal data, so erasing may act on it. ``unsure`` are parts
+    that only look like the person (a score, a count, a longer name); erasing leaves them for somebody to judge.
     """
 
     key: bytes
@@ -39,6 +33,7 @@ class Holding:
     whole: bool
     ours: bool
     parts: list[Part] = field(default_factory=list)
+    unsure: list[Part] = field(default_factory=list)
 
     @property
     def pattern(self) -> str:
@@ -85,23 +80,23 @@ class Finder:
         found.holdings = list({holding.key: holding for holding in found.holdings}.values())
         return found
 
+    async def look(self, key: bytes) -> Holding | None:
+        """What one key holds of the person now."""
+        return await self._look(key, True, Search())
+
     async def _look(self, key: bytes, all_values: bool, search: Search) -> Holding | None:
         found = self._matcher.find(key)
         entry = found.entry if found is not None else None
         ours = self._everywhere or (entry is not None and speaks_of_people(entry))
-        arguments = found.arguments if found is not None else {}
-        named = any(self._person.is_value(value) and (ours or name in PERSONAL_VARIABLES)
-                    for name, value in arguments.items())
+        certainty = Certainty(self._person, entry, found.arguments if found is not None else {})
         try:
             type = (await ask(self._valkey, "TYPE", key)).decode()
             if type == "none":
                 return None
-            if named or self._person.is_in(key):
-                # A name that holds the identifier without being found in a variable is theirs as well: u:17|friends.
-                return Holding(key, type, entry, True, ours or named)
-            if not (ours or all_values):
-                return None
-            taken, more = await self._parts_in(key, type)
+            if certainty.names_them(key, ours):
+                return Holding(key, type, entry, True, ours)
+            read = ours or all_values
+            taken, unsure, more = await self._parts_in(key, type, certainty) if read else ([], [], False)
         except Unreadable as error:
             search.unreadable[str(error)] = search.unreadable.get(str(error), 0) + 1
             return None
@@ -112,28 +107,30 @@ class Finder:
         if more:
             search.notes.append(f"a key of {entry.pattern if entry else 'no entry'} holds them more than "
                                 f"{MOST_PARTS:,} times; run it again afterwards")
-        whole = type in ("string", "ReJSON-RL") or (type == "hash" and self._is_record(entry, taken))
-        return Holding(key, type, entry, whole, ours, taken) if taken else None
+        if taken:
+            whole = type in ("string", "ReJSON-RL") or (type == "hash" and self._is_record(entry, taken, certainty))
+            return Holding(key, type, entry, whole, ours, taken, unsure)
+        in_the_name = self._person.may_be_in(key)
+        return Holding(key, type, entry, in_the_name, False, [], unsure) if unsure or in_the_name else None
 
-    def _is_record(self, entry: Entry | None, taken: list[Part]) -> bool:
+    def _is_record(self, entry: Entry | None, taken: list[Part], certainty: Certainty) -> bool:
         """Whether a hash is about the person as a whole: a field such as ``user_id`` says so, or the inventory does."""
-        if entry is None or "{" not in entry.pattern:
+        if entry is None or "{" not in entry.pattern or certainty.of_somebody_else:
             return False
-        marked = entry.personal.words if entry.personal is not None else ""
-        fields = {name.removeprefix("field ") for name in marked.split(", ") if name.startswith("field ")}
         return entry.pattern in self._records or any(
             len(part.raw) == 2 and self._person.is_value(part.raw[1].decode(errors="replace"))
-            and part.handle.decode(errors="replace") in fields | PERSONAL_VARIABLES for part in taken)
+            and part.handle.decode(errors="replace") in certainty.fields | PERSONAL_VARIABLES for part in taken)
 
-    async def _parts_in(self, key: bytes, type: str) -> tuple[list[Part], bool]:
+    async def _parts_in(self, key: bytes, type: str, certainty: Certainty) -> tuple[list[Part], list[Part], bool]:
         taken: list[Part] = []
+        unsure: list[Part] = []
         overlap = min(self._person.longest_bytes, CHUNK_BYTES)
         async for part in parts(self._valkey, key, type, overlap_bytes=overlap):
-            if any(self._person.is_in(raw) for raw in part.raw):
-                if len(taken) >= MOST_PARTS:
-                    return taken, True
-                taken.append(part)
-        return taken, False
+            if any(self._person.may_be_in(raw) for raw in part.raw):
+                if len(taken) + len(unsure) >= MOST_PARTS:
+                    return taken, unsure, True
+                (taken if certainty.is_sure(part, type) else unsure).append(part)
+        return taken, unsure, False
 
 
 def speaks_of_people(entry: Entry) -> bool:
@@ -144,4 +141,4 @@ def speaks_of_people(entry: Entry) -> bool:
         return True
     kinds = dict(entry.variables)
     return any(f"{{{name}}}" in entry.pattern for name in PERSONAL_VARIABLES) or any(
-        kind in _PERSONAL_KINDS for kind in kinds.values())
+        kind in PERSONAL_KINDS for kind in kinds.values())

@@ -2,19 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import redis.exceptions
 
-from keystead.custody.reading import ask
+from keystead.custody.reading import Unreadable, ask, digest
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Conflict, Invalid
 
 _SCAN_KEYS: Final = 200
 _AT_ONCE: Final = 25
+_FOOTER_BYTES: Final = 10  # of a dump: the version of its format, and a checksum
 _MOST_EXAMPLES: Final = 20
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 
@@ -56,13 +57,14 @@ class Move:
 
     Nothing is written unless ``really``. What is in the way at the target is never replaced unless ``overwrite``. The
     source keeps everything unless ``delete_source``; then a key goes only if it still is what was copied. ``state`` is
-    a file in which the move notes how far it is; with the same file it goes on from there.
+    a file in which the move notes how far it is; with the same file it goes on from there, unless what it does
+    with keys is not the same: ``names`` says in words what ``rename`` does.
     """
 
     def __init__(
         self, source: Valkey, target: Valkey, rename: Rename, *, really: bool = False, overwrite: bool = False,
         delete_source: bool = False, state: Path | None = None, match: bytes | None = None,
-        largest_bytes: int = LARGEST_BYTES, keys_per_second: float | None = 5000,
+        names: str = "", largest_bytes: int = LARGEST_BYTES, keys_per_second: float | None = 5000,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self._source = source
@@ -73,6 +75,7 @@ class Move:
         self._delete_source = delete_source
         self._state_file = state
         self._match = match
+        self._names = names
         self._largest_bytes = largest_bytes
         self._keys_per_second = keys_per_second
         self._progress = progress
@@ -80,7 +83,14 @@ class Move:
         self._cursors: dict[str, str] = {}
 
     async def run(self) -> MoveReport:
-        """Copy every key, then see that all of them arrived."""
+        """Copy every key, then see that all of them arrived.
+
+        Refuses two ways to one and the same server: each key would be in its own way, and with ``delete_source`` the
+        only copy would go.
+        """
+        if self._source is not self._target and await _same_server(self._source, self._target):
+            raise Invalid("source and target are the same server and database; name another target, or none with "
+                          "--to-layout")
         self._take_up()
         total = await self._total()
         for node in await self._source.nodes():
@@ -94,23 +104,27 @@ class Move:
     async def _node(self, node: Valkey, total: int) -> None:
         # A cursor means something to the very process that gave it, and to no other.
         identity = await _identity(node)
-        cursor = self._cursors.get(identity, "0").encode()
+        cursor = self._cursors.get(identity, "0").encode() if identity else b"0"
         if cursor == b"done":
             return
-        loop = asyncio.get_running_loop()
-        began, asked = loop.time(), 0
-        options: tuple[Any, ...] = ("COUNT", _SCAN_KEYS) if self._match is None else (
-            "COUNT", _SCAN_KEYS, "MATCH", self._match)
-        while True:
-            cursor, keys = await ask(node, "SCAN", cursor, *options)
+        async for following, keys in self._pages(node, cursor):
             for begin in range(0, len(keys), _AT_ONCE):
                 await asyncio.gather(*(self._key(key) for key in keys[begin : begin + _AT_ONCE]))
-            done = cursor == b"0"
-            self._cursors[identity] = "done" if done else cursor.decode()
+            if identity:
+                self._cursors[identity] = "done" if following == b"0" else following.decode()
             self._note()
             if self._progress is not None:
                 self._progress(min(self.report.seen, total), total)
-            if done:
+
+    async def _pages(self, node: Valkey, cursor: bytes) -> AsyncIterator[tuple[bytes, list[bytes]]]:
+        """The names on a node from a cursor on, no faster than told; with each page the cursor of the next."""
+        loop = asyncio.get_running_loop()
+        began, asked = loop.time(), 0
+        options: tuple[Any, ...] = () if self._match is None else ("MATCH", self._match)
+        while True:
+            cursor, keys = await ask(node, "SCAN", cursor, "COUNT", _SCAN_KEYS, *options)
+            yield cursor, keys
+            if cursor == b"0":
                 return
             asked += _SCAN_KEYS
             if self._keys_per_second is not None:
@@ -145,12 +159,12 @@ class Move:
             return
         replace = ("REPLACE",) if self._overwrite else ()
         try:
-            await self._target.run(("RESTORE", name, max(ttl_ms, 0), payload, *replace), str)
+            await self._target.run(("RESTORE", name, life_ms(ttl_ms), payload, *replace), str)
             report.moved += 1
         except ErrorReply as error:
             if "BUSYKEY" not in str(error):
                 raise
-            if await ask(self._target, "DUMP", name) != payload:
+            if not await self._is_there(key, name, payload, await ask(self._target, "DUMP", name)):
                 report.in_the_way += 1
                 report.example(key, "the target holds something else under that name")
                 return
@@ -162,11 +176,20 @@ class Move:
         there = await ask(self._target, "DUMP", name)
         if there is None or self._overwrite:
             self.report.moved += 1
-        elif there == payload:
+        elif await self._is_there(key, name, payload, there):
             self.report.already_there += 1
         else:
             self.report.in_the_way += 1
             self.report.example(key, "the target holds something else under that name")
+
+    async def _is_there(self, key: bytes, name: bytes, payload: bytes, there: bytes | None) -> bool:
+        """Whether the target holds the same. Servers of different age write the same value differently."""
+        if there is None or there[:-_FOOTER_BYTES] == payload[:-_FOOTER_BYTES]:
+            return there is not None
+        try:
+            return await digest(self._source, key) == await digest(self._target, name)
+        except Unreadable:
+            return False
 
     async def _delete(self, key: bytes, payload: bytes) -> None:
         """Only what was carried over; a key that was written since stays, and is told."""
@@ -187,25 +210,20 @@ class Move:
     async def _verify(self) -> None:
         """Every key of the source that was to go is at the target, with its type, and expires if it did."""
         for node in await self._source.nodes():
-            cursor = b"0"
-            while True:
-                cursor, keys = await ask(node, "SCAN", cursor, "COUNT", _SCAN_KEYS,
-                                         *(() if self._match is None else ("MATCH", self._match)))
+            async for _, keys in self._pages(node, b"0"):
                 for begin in range(0, len(keys), _AT_ONCE):
                     await asyncio.gather(*(self._check(key) for key in keys[begin : begin + _AT_ONCE]))
-                if cursor == b"0":
-                    break
 
     async def _check(self, key: bytes) -> None:
         name = self._rename(key)
         if name is None or (name == key and self._source is self._target):
             return
-        here, there = await asyncio.gather(_facts(self._source, key), _facts(self._target, name))
+        here, there = await asyncio.gather(facts(self._source, key), facts(self._target, name))
         if here[0] == b"none":
             return
         self.report.checked += 1
         if there[0] == b"none":
-            if (await _facts(self._source, key))[0] != b"none":  # it may have ended on both sides meanwhile
+            if (await facts(self._source, key))[0] != b"none":  # it may have ended on both sides meanwhile
                 self.report.missing += 1
                 self.report.example(key, "is not at the target")
         elif here != there:
@@ -222,8 +240,15 @@ class Move:
             kept = json.loads(self._state_file.read_text(encoding="utf-8"))
             options, self._cursors, counts = kept["options"], dict(kept["cursors"]), kept["report"]
             self.report = MoveReport(**counts)
+            if not all(isinstance(cursor, str) and (cursor.isdigit() or cursor == "done")
+                       for cursor in self._cursors.values()) or not all(
+                       isinstance(value, type(default)) for value, default in zip(
+                           asdict(self.report).values(), asdict(MoveReport()).values(), strict=True)):
+                raise ValueError("it is damaged")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Invalid(f"{self._state_file} is not the state of a move ({error}); name another file") from None
+        if self.report.finished and isinstance(options, dict):  # nothing is half done: another run may do more
+            options = options | {"delete_source": self._delete_source}
         if options != self._options():
             raise Conflict(f"{self._state_file} belongs to another move; name another file, or remove it")
         if self.report.finished:  # once more from the beginning
@@ -240,12 +265,19 @@ class Move:
     def _options(self) -> dict[str, Any]:
         match = None if self._match is None else self._match.decode(errors="backslashreplace")
         addresses = [getattr(getattr(each, "address", None), "display", "") for each in (self._source, self._target)]
-        return {"source": addresses[0], "target": addresses[1], "match": match}
+        return {"source": addresses[0], "target": addresses[1], "match": match,
+                "names": self._names, "delete_source": self._delete_source}
 
 
-async def _facts(valkey: Valkey, key: bytes) -> tuple[bytes, bool]:
+def life_ms(ttl_ms: int) -> int:
+    """What to tell RESTORE, to which zero means for ever: not so a key that has less than a millisecond left."""
+    return 0 if ttl_ms == -1 else max(ttl_ms, 1)
+
+
+async def facts(valkey: Valkey, key: bytes) -> tuple[bytes, bool]:
+    """Type of a key, and whether it has an expiry."""
     type, ttl_ms = await asyncio.gather(ask(valkey, "TYPE", key), ask(valkey, "PTTL", key))
-    return type, ttl_ms >= 0
+    return (type, ttl_ms >= 0) if ttl_ms != -2 else (b"none", False)  # it ended between the two questions
 
 
 async def _size(valkey: Valkey, key: bytes) -> int:
@@ -255,6 +287,19 @@ async def _size(valkey: Valkey, key: bytes) -> int:
         return 0
 
 
+async def _same_server(first: Valkey, second: Valkey) -> bool:
+    """Whether both lead to one process and database, by whatever address."""
+    one, other = (getattr(each.address, "db", 0) for each in (first, second))
+    if one != other:
+        return False
+    ones, others = [{await _identity(node) for node in await each.nodes()} for each in (first, second)]
+    if "" in ones | others:  # a server that does not say who it is
+        return first.address is not None and second.address is not None and (
+            first.address.hosts, first.address.path) == (second.address.hosts, second.address.path)
+    return bool(ones & others)
+
+
 async def _identity(node: Valkey) -> str:
+    """What no other process has, and not this one once it was restarted; empty if the server does not say."""
     told = (await ask(node, "INFO", "server")).decode(errors="replace")
     return next((line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("run_id:")), "")

@@ -1,10 +1,12 @@
 """Indexes whose members each have a record: where a record goes, its member goes with it."""
 
 from keystead.custody.finding import EVERY_MEMBER_HAS, Holding
+from keystead.custody.reading import ask
 from keystead.engine import ErrorReply, Valkey
 from keystead.inventory import Entry, Inventory, Matcher
 
 _TAKES_OUT = {"zset": "ZREM", "set": "SREM", "hash": "HDEL"}
+_LOOKS_FOR = {"zset": "ZSCORE", "set": "SISMEMBER", "hash": "HEXISTS"}
 
 
 class Pairs:
@@ -18,13 +20,26 @@ class Pairs:
             if record:
                 self._indexes.setdefault(record, []).append(entry)
 
-    async def leave_no_member(self, valkey: Valkey, record: Holding) -> None:
-        """Take the member out of every index of a record that was deleted."""
+    async def leave_no_member(self, valkey: Valkey, record: Holding, *, really: bool = True) -> list[tuple[bytes, str]]:
+        """Take the member out of every index of a record that was deleted; gives those that have it, with their type.
+
+        Nothing is changed unless ``really``.
+        """
+        had: list[tuple[bytes, str]] = []
         for index, type, member in self.members(record):
             try:
-                await valkey.run((_TAKES_OUT[type], index, member), int, repeat=True)
+                if await ask(valkey, _LOOKS_FOR[type], index, member) in (None, 0):
+                    continue
+                if really:
+                    await valkey.run((_TAKES_OUT[type], index, member), int, repeat=True)
+                had.append((index, type))
             except ErrorReply:  # of another type, or not ours to write: an audit will tell
                 continue
+        return had
+
+    def pattern(self, key: bytes) -> str:
+        found = self._matcher.find(key)
+        return found.entry.pattern if found is not None else "(not in the inventory)"
 
     def members(self, record: Holding) -> list[tuple[bytes, str, str]]:
         """Name and type of each index, and the member that stands for the record."""

@@ -1,5 +1,6 @@
 """Reads whole values in bounded steps: chunks of a string, pages of a collection. Never a command over everything."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -8,6 +9,7 @@ from keystead.engine import ErrorReply, Valkey
 
 CHUNK_BYTES: Final = 512 * 1024
 PAGE_ITEMS: Final = 200
+_MARGIN_ITEMS: Final = 50  # as many may be taken from a list between two of its pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,19 @@ async def _string(valkey: Valkey, key: bytes, overlap: int) -> AsyncIterator[Par
 
 
 async def _list(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
-    # From the end: what others push at the left or take there does not move what is still to come.
+    # From the end: what others push at the left or take there does not move what is still to come. What they take at
+    # the right does: then the margin of the last page is not where it was, and the page is given with its margin.
     end = -1
+    margin: list[bytes] = []
     while True:
-        page = await ask(valkey, "LRANGE", key, end - PAGE_ITEMS + 1, end)
-        for raw in reversed(page):
+        page = await ask(valkey, "LRANGE", key, end - PAGE_ITEMS + 1, end + len(margin))
+        stayed = bool(margin) and page[-len(margin) :] == margin
+        for raw in reversed(page[: -len(margin)] if stayed else page):
             yield Part("element", raw, (raw,))
-        if len(page) < PAGE_ITEMS:
+        if len(page) < PAGE_ITEMS + len(margin):
             return
-        end -= len(page)
+        end -= PAGE_ITEMS
+        margin = page[:_MARGIN_ITEMS]
 
 
 async def _scanned(valkey: Valkey, key: bytes, type: str) -> AsyncIterator[Part]:
@@ -111,9 +117,10 @@ async def _stream(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
             break
         begin = b"(" + page[-1][0]
     for group in await _groups(valkey, key):
+        yield Part("group", group, (group,))
         for consumer in await ask(valkey, "XINFO", "CONSUMERS", key, group):
             told = pairs(consumer)
-            yield Part("consumer", group, (group, told[b"name"]))
+            yield Part("consumer", told[b"name"], (told[b"name"],))
 
 
 async def _groups(valkey: Valkey, key: bytes) -> list[bytes]:
@@ -127,6 +134,21 @@ async def _json(valkey: Valkey, key: bytes) -> AsyncIterator[Part]:
         raise Unreadable("ReJSON-RL") from error
     if raw:
         yield Part("value", b"", (raw,))
+
+
+async def digest(valkey: Valkey, key: bytes) -> tuple[str, int]:
+    """Type and contents in short: the same for two keys that hold the same, however their servers keep it.
+
+    Raises ``Unreadable`` for types of modules.
+    """
+    type = (await ask(valkey, "TYPE", key)).decode()
+    ordered, total, number = type in ("list", "stream", "string"), 0, 0
+    async for part in parts(valkey, key, type):
+        text = b"".join(b"%d:%b" % (len(raw), raw) for raw in (part.where.encode(), part.handle, *part.raw))
+        text = b"%d " % number + text if ordered else text
+        total += int.from_bytes(hashlib.sha256(text).digest(), "big")
+        number += 1
+    return type, total
 
 
 def pairs(reply: Any) -> dict[bytes, Any]:

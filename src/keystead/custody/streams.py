@@ -15,16 +15,17 @@ MOST_ENTRIES: Final = 20_000
 _PENDING: Final = 1000
 
 
-async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person, *, tries: int) -> None:
-    """Write the stream anew without these entries, and without consumers that are named after the person.
+async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | None, *, tries: int) -> bool:
+    """Write the stream anew without these entries, and without groups and consumers that are named after the person.
 
     Ids, the last id, groups, what they have read and what is pending stay. One transaction; repeated if somebody wrote
-    meanwhile. A stream with very many entries is only marked (XDEL), because writing it anew would block the server.
+    meanwhile. A stream with very many entries is only marked (XDEL), because writing it anew would block the server;
+    the answer is then false.
     """
     if int(await valkey.run(("XLEN", key), int, repeat=True)) > MOST_ENTRIES:
         for begin in range(0, len(ids), 200):
             await valkey.run(("XDEL", key, *sorted(ids)[begin : begin + 200]), int, repeat=True)
-        return
+        return False
     for attempt in range(tries):
         async with valkey.pipeline(transaction=True) as pipe:
             await pipe.watch(key)
@@ -34,13 +35,14 @@ async def rebuild(valkey: Valkey, key: bytes, ids: set[bytes], person: Person, *
                 pipe.execute_command(*command, **({"parse_justid": True} if command[0] == "XCLAIM" else {}))
             try:
                 await pipe.execute()
-                return
+                return True
             except redis.exceptions.WatchError:
                 if attempt == tries - 1:
                     raise
+    return False
 
 
-async def _anew(valkey: Valkey, key: bytes, ids: set[bytes], person: Person) -> list[tuple[Any, ...]]:
+async def _anew(valkey: Valkey, key: bytes, ids: set[bytes], person: Person | None) -> list[tuple[Any, ...]]:
     """The commands that make the stream again. It is watched, so what is read here is what is replaced."""
     entries = await ask(valkey, "XRANGE", key, "-", "+")
     about = _named(await ask(valkey, "XINFO", "STREAM", key))
@@ -65,25 +67,31 @@ async def _anew(valkey: Valkey, key: bytes, ids: set[bytes], person: Person) -> 
 
 
 async def _group(
-    valkey: Valkey, key: bytes, group: dict[str, Any], ids: set[bytes], person: Person
+    valkey: Valkey, key: bytes, group: dict[str, Any], ids: set[bytes], person: Person | None
 ) -> list[tuple[Any, ...]]:
     name = group["name"]
+    if _is_named(name, person):
+        return []
     commands: list[tuple[Any, ...]] = [("XGROUP", "CREATE", key, name, group["last-delivered-id"])]
     if group.get("entries-read") is not None:
         commands[0] += ("ENTRIESREAD", group["entries-read"])
     for consumer in map(_named, await ask(valkey, "XINFO", "CONSUMERS", key, name)):
-        if not person.is_in(consumer["name"]):
+        if not _is_named(consumer["name"], person):
             commands.append(("XGROUP", "CREATECONSUMER", key, name, consumer["name"]))
     begin = "-"
     while True:
         page = await ask(valkey, "XPENDING", key, name, begin, "+", _PENDING)
         for entry, consumer, idle_ms, times in page:
-            if entry not in ids and not person.is_in(consumer):
+            if entry not in ids and not _is_named(consumer, person):
                 commands.append(("XCLAIM", key, name, consumer, 0, entry, "IDLE", idle_ms, "RETRYCOUNT", times, "FORCE",
                                  "JUSTID"))
         if len(page) < _PENDING:
             return commands
         begin = "(" + page[-1][0].decode()
+
+
+def _is_named(name: bytes, person: Person | None) -> bool:
+    return person is not None and person.is_in(name)
 
 
 def _named(reply: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from keystead.errors import Invalid
-from keystead.guard.judging import Judge
+from keystead.guard.judging import Judge, raw_of
 from keystead.guard.reports import Finding, Kind, Report
 from keystead.inventory import Inventory
 
@@ -20,6 +20,7 @@ Client = TypeVar("Client")
 
 _LOG: Final = logging.getLogger("keystead.guard")
 _LOOK_BACK_SECONDS: Final = 0.5
+_MODULES: Final = ("json", "ts", "ft", "bf", "cf", "cms", "topk", "tdigest")
 
 
 class Guard:
@@ -94,14 +95,14 @@ class Guard:
     def confirm(self, client: Any) -> Report:
         """Ask the server (one PTTL each) about the keys that seemed to lack their expiry, and report what is sure."""
         for key, known in self._suspected():
-            self._judge.confirm(key, known, client.pttl(key))
+            self._judge.confirm(key, known, client.pttl(raw_of(key)))
         self._judge.tally.drop(Kind.SUSPECTED_TTL)
         return self.report()
 
     async def aconfirm(self, client: Any) -> Report:
         """``confirm`` for an asynchronous client."""
         for key, known in self._suspected():
-            self._judge.confirm(key, known, await client.pttl(key))
+            self._judge.confirm(key, known, await client.pttl(raw_of(key)))
         self._judge.tally.drop(Kind.SUSPECTED_TTL)
         return self.report()
 
@@ -149,12 +150,13 @@ def guard_of(client: object) -> Guard:
 
 
 def _guarded_class(kind: Any, guard: Guard) -> type:
-    pass_by, look, original = guard._judge.passes, guard.look, kind.execute_command
+    pass_by, look = guard._judge.passes, guard.look
 
+    # Asked of the class at each call, so that who instruments the client library afterwards is still called.
     def execute_command(self: Any, *words: Any, **options: Any) -> Any:
         if not pass_by(words):
             look(words)
-        return original(self, *words, **options)
+        return kind.execute_command(self, *words, **options)
 
     members: dict[str, Any] = {
         "__slots__": (), "__module__": kind.__module__, "__doc__": kind.__doc__, "guard": guard,
@@ -166,24 +168,26 @@ def _guarded_class(kind: Any, guard: Guard) -> type:
     for name in ("pipeline", "pubsub"):
         if hasattr(kind, name):
             members[name] = _watching(getattr(kind, name), guard)
+    for name in _MODULES:
+        if hasattr(kind, name):
+            members[name] = _watching_pipelines(getattr(kind, name), guard)
     return type(kind.__name__, (kind,), members)
 
 
 def _in_one_go(kind: Any, guard: Guard) -> dict[str, Any]:
     """For a pipeline that is only observed: all its commands are judged when they leave, which costs half as much."""
     pass_by, look = guard._judge.passes, guard.look
-    original, at_once = kind.execute, kind.immediate_execute_command
 
     def execute(self: Any, *args: Any, **options: Any) -> Any:
         for words, _ in self.command_stack:
             if not pass_by(words):
                 look(words)
-        return original(self, *args, **options)
+        return kind.execute(self, *args, **options)
 
     def immediate_execute_command(self: Any, *words: Any, **options: Any) -> Any:  # between WATCH and MULTI
         if not pass_by(words):
             look(words)
-        return at_once(self, *words, **options)
+        return kind.immediate_execute_command(self, *words, **options)
 
     return {"execute": execute, "immediate_execute_command": immediate_execute_command}
 
@@ -191,4 +195,14 @@ def _in_one_go(kind: Any, guard: Guard) -> dict[str, Any]:
 def _watching(original: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
     def make(self: Any, *args: Any, **options: Any) -> Any:
         return guard.watch(original(self, *args, **options))
+    return make
+
+
+def _watching_pipelines(original: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
+    """For ``client.json()`` and the like, whose pipelines are made from the connections and not by the client."""
+    def make(self: Any, *args: Any, **options: Any) -> Any:
+        module = original(self, *args, **options)
+        if hasattr(module, "pipeline"):
+            module.pipeline = _watching(type(module).pipeline, guard).__get__(module)
+        return module
     return make

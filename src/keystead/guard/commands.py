@@ -7,7 +7,7 @@ before it leaves. A test holds it against what the server says of its own comman
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from keystead.guard.places import Find, Words, after, at, counted, migrated, row, streams, upper
 
@@ -17,6 +17,7 @@ class Effect(Enum):
 
     NONE = "none"  # it reads, or takes parts away: nothing new comes to be
     MAKES = "makes"  # it may make the key, and gives it no expiry
+    RENEWS = "renews"  # it makes the key anew without an expiry, whatever it had
     REPLACES = "replaces"  # it makes the key anew; the command itself says when it ends, if at all
     EXPIRES = "expires"  # it sets when the key ends
     PERSISTS = "persists"  # it takes the expiry away
@@ -63,7 +64,7 @@ def _singles(types: str, effect: Effect, names: str) -> None:
 
 
 _SAME, _MAKES, _ENDS = Effect.NONE, Effect.MAKES, Effect.ENDS
-_UNKNOWN, _EXPIRES, _REPLACES = Effect.UNKNOWN, Effect.EXPIRES, Effect.REPLACES
+_UNKNOWN, _EXPIRES, _REPLACES, _RENEWS = Effect.UNKNOWN, Effect.EXPIRES, Effect.REPLACES, Effect.RENEWS
 
 _singles("", _SAME, "DUMP TYPE TTL PTTL EXPIRETIME PEXPIRETIME MEMORY|USAGE OBJECT|ENCODING OBJECT|FREQ "
                     "OBJECT|IDLETIME OBJECT|REFCOUNT DEBUG|OBJECT")
@@ -74,7 +75,8 @@ _singles("", _REPLACES, "RESTORE RESTORE-ASKING")
 _singles("list set zset", _SAME, "SORT_RO")
 
 _singles("string", _SAME, "GET GETRANGE SUBSTR STRLEN GETBIT BITCOUNT BITPOS BITFIELD_RO DIGEST")
-_singles("string", _MAKES, "APPEND INCR INCRBY INCRBYFLOAT DECR DECRBY SETNX GETSET SETRANGE SETBIT BITFIELD PFADD")
+_singles("string", _MAKES, "APPEND INCR INCRBY INCRBYFLOAT DECR DECRBY SETNX SETRANGE SETBIT BITFIELD PFADD")
+_singles("string", _RENEWS, "GETSET")
 _singles("string", _REPLACES, "SET SETEX PSETEX")
 _singles("string", _EXPIRES, "GETEX")
 _singles("string", _ENDS, "GETDEL")
@@ -135,7 +137,8 @@ _several("JSON.MGET", "ReJSON-RL", _SAME, lambda words: words[1:-1])
 _several("JSON.MSET", "ReJSON-RL", _MAKES, row(1, step=3))
 _several("TS.MADD", "TSDB-TYPE", _SAME, row(1, step=3))
 _several("TS.CREATERULE TS.DELETERULE", "TSDB-TYPE", _SAME, at(1, 2))
-_several("MSET MSETNX", "string", _MAKES, row(1, step=2))
+_several("MSET", "string", _RENEWS, row(1, step=2))
+_several("MSETNX", "string", _MAKES, row(1, step=2))
 _several("MSETEX", "string", _REPLACES, counted(1, step=2))
 _several("LCS", "string", _SAME, at(1, 2))
 _several("PFMERGE", "string", _MAKES, row(1))
@@ -155,20 +158,20 @@ _several("MIGRATE", "", _UNKNOWN, migrated)
 _several("RENAME RENAMENX COPY", "", _UNKNOWN, at(1, 2))
 
 
-def _stores(names: str, result: str, into: Find, sources: str, out_of: Find) -> None:
-    _add(names, Place(into, _types(result), _MAKES), Place(out_of, _types(sources), _SAME))
+def _stores(names: str, result: str, into: Find, sources: str, out_of: Find, effect: Effect = _RENEWS) -> None:
+    _add(names, Place(into, _types(result), effect), Place(out_of, _types(sources), _SAME))
 
 
 _stores("SINTERSTORE SUNIONSTORE SDIFFSTORE", "set", at(1), "set", row(2))
 _stores("ZINTERSTORE ZUNIONSTORE ZDIFFSTORE", "zset", at(1), "zset set", counted(2))
 _stores("ZRANGESTORE GEOSEARCHSTORE", "zset", at(1), "zset", at(2))
 _stores("BITOP", "string", at(2), "string", row(3))
-_stores("LMOVE BLMOVE RPOPLPUSH BRPOPLPUSH", "list", at(2), "list", at(1))
-_stores("SMOVE", "set", at(2), "set", at(1))
+_stores("LMOVE BLMOVE RPOPLPUSH BRPOPLPUSH", "list", at(2), "list", at(1), _MAKES)
+_stores("SMOVE", "set", at(2), "set", at(1), _MAKES)
 _stores("SORT", "list", after("STORE"), "list set zset", at(1))
 _stores("GEORADIUS GEORADIUSBYMEMBER", "zset", after("STORE", "STOREDIST", begin=4), "zset", at(1))
-_stores("CMS.MERGE", "CMSk-TYPE", at(1), "CMSk-TYPE", counted(2))
-_stores("TDIGEST.MERGE", "TDIS-TYPE", at(1), "TDIS-TYPE", counted(2))
+_stores("CMS.MERGE", "CMSk-TYPE", at(1), "CMSk-TYPE", counted(2), _MAKES)
+_stores("TDIGEST.MERGE", "TDIS-TYPE", at(1), "TDIS-TYPE", counted(2), _MAKES)
 
 _TABLE |= {name: Command(name, (), channels=at(1)) for name in ("PUBLISH", "SPUBLISH")}
 _TABLE |= {name: Command(name, (), channels=row(1)) for name in ("SUBSCRIBE", "SSUBSCRIBE")}
@@ -188,7 +191,7 @@ WITHOUT_KEYS: Final = _types(
 
 def find_command(words: Words) -> tuple[Command | None, Words]:
     """The command of these words, and the words with its name in one piece; ``None`` if it names no key."""
-    name = words[0] if words[0].__class__ is str else upper(words[0])
+    name = words[0] if words[0].__class__ is str else _text(words[0])
     command = _TABLE.get(name)
     if command is not None:
         return command, words
@@ -202,6 +205,12 @@ def find_command(words: Words) -> tuple[Command | None, Words]:
         if double in _TABLE:
             return _TABLE[double], (double, *words[2:])
     return None, words
+
+
+def _text(word: Any) -> str:
+    if isinstance(word, (bytes, bytearray)):
+        return word.decode("latin-1")
+    return word if isinstance(word, str) else ""
 
 
 def is_known(words: Words) -> bool:

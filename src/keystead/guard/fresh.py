@@ -18,7 +18,10 @@ class Waiting(NamedTuple):
 
 
 class FreshKeys:
-    """Keys of entries that must expire. Both memories are bounded; what came first leaves first."""
+    """Keys of entries that must expire. Both memories are bounded; what came first leaves first.
+
+    A key is the same whether it is spelled as text or as bytes.
+    """
 
     def __init__(self, grace_seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         self._grace_seconds = grace_seconds
@@ -32,6 +35,7 @@ class FreshKeys:
         return len(self._waiting)
 
     def made(self, key: Any, pattern: str, command: str) -> None:
+        key = _text(key)
         if key in self._waiting or key in self._settled or key in self._settled_before:
             return
         if len(self._waiting) >= _MOST_WAITING:
@@ -40,6 +44,8 @@ class FreshKeys:
 
     def expires(self, key: Any) -> None:
         """It was given an expiry, or nobody can say whether it was."""
+        if key.__class__ is not str:
+            key = _text(key)
         if self._waiting:
             self._waiting.pop(key, None)
         if len(self._settled) >= _MOST_SETTLED:
@@ -47,6 +53,7 @@ class FreshKeys:
         self._settled[key] = None
 
     def gone(self, key: Any) -> None:
+        key = _text(key)
         for memory in (self._waiting, self._settled, self._settled_before):
             memory.pop(key, None)
 
@@ -58,3 +65,11 @@ class FreshKeys:
                 return
             if self._waiting.pop(key, None) is not None:
                 yield key, waiting
+
+
+def _text(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, (bytes, bytearray, memoryview)):
+        return bytes(key).decode(errors="surrogateescape")
+    return str(key)

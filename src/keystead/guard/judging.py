@@ -40,6 +40,7 @@ class Way(Enum):
     UNKNOWN_NAME = "unknown name"
     WRONG_TYPE = "wrong type"
     MAKES = "makes"
+    RENEWS = "renews"
     TIMED = "timed"  # the command itself says when the key ends
     PERSISTS = "persists"
     ENDS = "ends"
@@ -87,7 +88,7 @@ class Known:
 
 _WAYS: Final = {
     Effect.NONE: Way.FINE, Effect.MAKES: Way.MAKES, Effect.REPLACES: Way.TIMED, Effect.EXPIRES: Way.TIMED,
-    Effect.PERSISTS: Way.PERSISTS, Effect.ENDS: Way.ENDS, Effect.UNKNOWN: Way.UNSEEN,
+    Effect.RENEWS: Way.RENEWS, Effect.PERSISTS: Way.PERSISTS, Effect.ENDS: Way.ENDS, Effect.UNKNOWN: Way.UNSEEN,
 }
 
 
@@ -108,7 +109,11 @@ class Judge:
         self._older: dict[Any, Known] = {}
         self._channels: dict[Any, bool] = {}
         self._matcher = Matcher(inventory)
-        self.known: dict[str, Known] = {entry.pattern: Known(entry.pattern, entry) for entry in inventory.entries}
+        # A channel may have the name of a key. Of two entries with one pattern the first counts, as for the matcher.
+        self.known: dict[str, Known] = {}
+        for entry in inventory.entries:
+            if entry.kind != "channel":
+                self.known.setdefault(entry.pattern, Known(entry.pattern, entry))
         self._strangers: dict[bytes, Known] = {}
         self._loose: dict[str, Known] = {}
         self.passes = self._quick_way()
@@ -184,7 +189,9 @@ class Judge:
                 return self._found(Kind.UNEXPECTED_TTL, known, name, key)
             self.fresh.expires(key)
             return self._found(Kind.TTL_TOO_LONG, known, name, key) if life > known.limit_seconds + 1 else None
-        if way is Way.MAKES:
+        if way is Way.MAKES or way is Way.RENEWS:
+            if way is Way.RENEWS:
+                self.fresh.gone(key)
             self.fresh.made(key, known.pattern, name)
             return None
         if way is Way.UNKNOWN_NAME:
@@ -318,11 +325,11 @@ class Judge:
         if kind is Kind.LOOSE:
             return (f"{command} names {key}, which fits {known.pattern} only if a variable holds separators",
                     f"Add it to {name}; or if a value may hold separators, give its variable the kind text there.")
-        how = "Give SET its expiry (ex=…), or send EXPIRE in the same pipeline."
         if kind is Kind.SUSPECTED_TTL:
             return (f"{command} wrote {key}, and no EXPIRE came from this client{ends}",
-                    how + " guard.confirm asks the server whether it has one.")
-        return f"{command} leaves {key} without an expiry{ends}", how
+                    "Send EXPIRE in the same pipeline. guard.confirm asks the server whether it has one.")
+        how = {"SET": "Give SET its expiry (ex=…)", "PERSIST": "Leave PERSIST out"}.get(command, "Give it its expiry")
+        return f"{command} leaves {key} without an expiry{ends}", f"{how}, or correct the ttl in {name}."
 
     def _nearest(self, shape: str, kind: str) -> str:
         patterns = {_VARIABLE.sub("*", entry.pattern): entry.pattern for entry in self.inventory.entries

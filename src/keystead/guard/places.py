@@ -39,8 +39,9 @@ def after(*options: str, begin: int = 2) -> Find:
 
 def streams(words: Words) -> Sequence[Any]:
     """What XREAD and XREADGROUP read: the first half of what follows STREAMS."""
-    for place, word in enumerate(words):
-        if place and upper(word) == "STREAMS":
+    begin = 4 if len(words) > 1 and upper(words[1]) == "GROUP" else 1  # a group may be called anything
+    for place in range(begin, len(words)):
+        if upper(words[place]) == "STREAMS":
             return words[place + 1 : place + 1 + (len(words) - place - 1) // 2]
     return ()
 

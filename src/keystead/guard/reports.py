@@ -108,8 +108,9 @@ class Tally:
 
     def drop(self, kind: Kind) -> None:
         """Forget what was found of one kind."""
-        for group in [group for group in self._findings if group[0] is kind]:
-            del self._findings[group]
+        for group in list(self._findings):  # a copy: other threads may find something meanwhile
+            if group[0] is kind:
+                self._findings.pop(group, None)
 
     def clear(self) -> None:
         self._findings.clear()
