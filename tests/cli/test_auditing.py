@@ -201,3 +201,8 @@ def test_cluster_is_audited_under_the_tagged_layout(valkey_cluster, shop):
     valkey_cluster.flush()
     told = keystead("keys", "audit", valkey_cluster.url, "--registry", "shop.keys", "--format", "json", cwd=shop)
     assert (told.code, json.loads(told.out)["keys"]) == (0, 0)
+
+
+def test_whoever_names_no_inventory_is_told_what_was_compared(server, tmp_path):
+    told = keystead("keys", "audit", server.url, cwd=tmp_path)
+    assert "Keystead's own declarations; --inventory FILE names yours" in told.err

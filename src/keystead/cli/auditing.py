@@ -110,6 +110,9 @@ def audit(
     if described is not None:
         outcome = wait_for(_audit_inventory(settings, described, code, keys_per_second, match, primary))
     else:
+        if url is not None and not registry:
+            note("compared with Keystead's own declarations; --inventory FILE names yours, and "
+                 "`keystead keys learn URL --out keystead.toml` drafts one")
         outcome = wait_for(_audit_declarations(settings, registry, code, keys_per_second, match, values))
     from keystead.survey import Severity
     from keystead.survey import write_baseline as keep
@@ -166,7 +169,7 @@ async def _audit_declarations(
     used = _read_code(code)
     if settings is None:
         return _judged(from_registry(load_registry(sources, Layout.PLAIN)), None, used, code, "", ())
-    async with connected(settings) as valkey:
+    async with connected(settings, only_looks=True) as valkey:
         registry = load_registry(sources, valkey.layout)
         inventory = from_registry(registry)
         server = valkey.address.display if valkey.address is not None else ""

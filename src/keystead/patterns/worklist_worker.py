@@ -22,7 +22,7 @@ T = TypeVar("T")
 # One blocking wait at most, so that an item can only arrive while the sign of life sent along still counts.
 LONGEST_WAIT_SECONDS = 10.0
 # Writes that one script does at once; nobody else is served meanwhile.
-MOST_TOGETHER = 200
+MOST_TOGETHER = 50
 
 _log = logger("patterns.worklist")
 

@@ -287,3 +287,10 @@ def test_text_never_fails_and_facts_have_lines(text, name):
         return
     lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").count("\n") + 1
     assert all(1 <= source.line <= lines for entry in inventory.entries for source in entry.sources)
+
+
+def test_a_paragraph_without_end_is_read_in_bounded_time():
+    text = "\n".join(f"lorem `a{number % 50}:x{number}:<b>` dolor" for number in range(4000))
+    inventory = read_document(text, "endless.md")
+    assert len(inventory.entries) == 200
+    assert any("only the first 200 keys in sentences" in note.says for note in inventory.notes)

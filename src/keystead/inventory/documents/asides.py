@@ -20,6 +20,7 @@ from .tokens import Likeness, concrete_to_shape, likeness
 from .vocabulary import OPAQUE
 
 _MOST_ENTRIES: Final = 3000
+MOST_ASIDES: Final = 200
 _ASIDES: Final = {Place.COMMAND, Place.PROSE}
 _ELSEWHERE: Final = re.compile(
     r"\b(?:local(?:storage| storage| cache)?|disk ?cache\w*|in-memory|in-process|browser|memcached?|cookie|"
@@ -44,7 +45,10 @@ def add_asides(entries: tuple[Entry, ...], found: Findings, notes: list[Note], n
     sections = {entry.section for entry in entries}
     if len(made) > _MOST_ENTRIES:
         return entries  # far beyond what anybody keeps by hand: each aside is compared with every entry
-    for mention in (*_spoken(found, sections, described), *(each for each in found.mentions if each.place in _ASIDES)):
+    spoken = _spoken(found, sections, described)
+    if len(spoken) == MOST_ASIDES:
+        notes.append(Note(f"only the first {MOST_ASIDES} keys in sentences are read", Source(name, spoken[-1].line)))
+    for mention in (*spoken, *(each for each in found.mentions if each.place in _ASIDES)):
         for spelt in patterns_of(mention, found):
             entry = entry_of(mention, spelt, found, name)
             at = _matching(made, entry)
@@ -86,9 +90,11 @@ def _spoken(found: Findings, sections: set[tuple[str, ...]], described: bool) ->
     """Keys in sentences. ``doubt`` is set on those that may become entries."""
     mentions: list[Mention] = []
     for text, scope in found.prose:
-        if scope.aside or len(mentions) > 500:
+        if scope.aside:
             continue
         for token, start in _tokens(text):
+            if len(mentions) >= MOST_ASIDES:
+                return mentions
             sentence = _sentence(text, start)
             near = text.unmarked[max(0, start - 60) : start]
             if (

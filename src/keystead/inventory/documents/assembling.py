@@ -21,6 +21,9 @@ from .vocabulary import OPAQUE
 T = TypeVar("T")
 
 _LONGEST_PURPOSE: Final = 600
+SPOKEN_CHARACTERS: Final = 20_000
+CLOSELY_CHARACTERS: Final = 2_000_000
+SHORT_CHARACTERS: Final = 400
 _PUBLISHED: Final = re.compile(
     r"\b(?:pub/?sub|publish(?:es|ed)?|subscrib\w+)\b.{0,20}\bchannel\b|"
     r"\bchannel\b.{0,40}\b(?:publish|subscrib|pub/?sub)|\bpub/?sub channel\b|发布到|"
@@ -40,13 +43,15 @@ class Spoken:
     starts: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, texts: list[Text]) -> "Spoken":
+    def of(cls, texts: list[Text], most: int) -> "Spoken":
         parts: list[str] = []
         starts: list[tuple[int, int]] = []
         length = 0
         for text in texts[:8]:
             for line in text.lines():
                 words = line.plain
+                if length > most:
+                    break
                 if words:
                     starts.append((length, line.line))
                     parts.append(words)
@@ -89,7 +94,10 @@ def entry_of(mention: Mention, spelt: Spelt, found: Findings, name: str) -> Entr
 
     purpose_cell = mention.cells.get("purpose")
     texts = [*([purpose_cell] if purpose_cell is not None else []), *mention.texts]
-    spoken = Spoken.of(texts)
+    # A document that says very much is read less closely: somebody waits for the answer.
+    closely = found.read_characters < CLOSELY_CHARACTERS
+    spoken = Spoken.of(texts, SPOKEN_CHARACTERS if closely else SHORT_CHARACTERS)
+    found.read_characters += len(spoken.flat)
     kind_of_type, type_fact = _type(mention, spoken, source)
     container = (
         type_fact is not None
@@ -106,7 +114,7 @@ def entry_of(mention: Mention, spelt: Spelt, found: Findings, name: str) -> Entr
         and re.search(r"\{(?:rest|any)\}$|[:*]$", spelt.pattern) is not None
         and says((spoken.flat + " " + " ".join(value for _, value in mention.extra)).lower(), OPAQUE)
     )
-    writers, readers = _people(mention, texts, source)
+    writers, readers = _people(mention, texts if closely else [], source)
     payload = _payload(mention, source)
     links = [("used in", address) for text in mention.texts[:4] for address in text.links() if "://" not in address]
     purpose = _purpose(mention, spoken, source)

@@ -19,6 +19,10 @@ _STRONG: Final = re.compile(f"{STRONG_ON}([^{STRONG_OFF}]*){STRONG_OFF}")
 _MARKS: Final = re.compile(f"[{CODE_ON}{CODE_OFF}{STRONG_ON}{STRONG_OFF}]")
 
 
+# Of a paragraph so much is read for each key in it: one without end must not be read whole for every key.
+LONGEST_SPEECH = 4000
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """Words with their marks, and the line where they begin."""
@@ -49,8 +53,8 @@ class Text:
         return self.line + self.raw.count("\n", 0, offset)
 
     def after(self, offset: int) -> "Text":
-        """What follows ``offset``."""
-        return Text(self.raw[offset:], self.line_at(offset))
+        """What follows ``offset``, as far as it can be about what stands there."""
+        return Text(self.raw[offset : offset + LONGEST_SPEECH], self.line_at(offset))
 
     def lines(self) -> list["Text"]:
         return [Text(raw, self.line + number) for number, raw in enumerate(self.raw.split("\n"))]

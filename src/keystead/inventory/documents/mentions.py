@@ -72,4 +72,5 @@ class Findings:
     lengths: dict[str, float] = field(default_factory=dict)  # constants that are lengths of time, in seconds
     marked: bool = False  # placeholders are marked somewhere in it, so that a bare word is none
     capitals: bool = False  # placeholders are words in capitals
+    read_characters: int = 0  # of what is said about keys, those of each key counted
     prose: list[tuple[Text, Scope]] = field(default_factory=list)  # paragraphs in which keys may be spoken of
