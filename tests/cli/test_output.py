@@ -1,9 +1,15 @@
 import io
 import json
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 
 from keystead.cli import output
+
+from .command import environment
 
 
 @pytest.mark.parametrize(
@@ -56,3 +62,24 @@ def test_rows_are_neither_cut_nor_wrapped_off_a_terminal(monkeypatch):
     output.console().print(rows)
     assert any("a" * 150 in line and "b" * 300 in line for line in page.getvalue().splitlines())
     assert "\x1b" not in page.getvalue()
+
+
+INTERRUPTED = """
+import signal, sys
+from keystead.cli.output import emit
+signal.signal(signal.SIGALRM, lambda number, frame: None)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+emit("x" * 1_000_000 + "\\n")
+signal.setitimer(signal.ITIMER_REAL, 0)
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_large_result_arrives_whole_however_the_pipe_takes_it(unbuffered):
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE,
+                          env=environment(PYTHONUNBUFFERED=unbuffered)) as process:
+        read = 0
+        while piece := os.read(process.stdout.fileno(), 4096):
+            read += len(piece)
+            time.sleep(0.0002)
+    assert (process.returncode, read) == (0, 1_000_001)

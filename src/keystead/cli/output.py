@@ -52,13 +52,25 @@ def console(*, stderr: bool = False) -> "Console":
 def emit(text: str) -> None:
     """Text on standard output, now; a full disk is a refusal, a reader that went away ends the command."""
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _write_whole(text)
     except BrokenPipeError:
         raise
     except OSError as error:
         silence()
         raise Invalid(f"the result cannot be written: {error.strerror}") from error
+
+
+def _write_whole(text: str) -> None:
+    """Python's own text layer loses the rest of a piece that the pipe took only in part, under PYTHONUNBUFFERED."""
+    screen = sys.stdout
+    if not hasattr(screen, "buffer"):  # somebody put another object in its place
+        screen.write(text)
+    else:
+        screen.flush()
+        left = memoryview(text.encode(screen.encoding or "utf-8", screen.errors or "strict"))
+        while left:
+            left = left[screen.buffer.write(left) :]
+    screen.flush()
 
 
 def silence() -> None:
