@@ -20,7 +20,7 @@ run: $(STAMP)  ## start the server and print a login link
 	@$(BIN)/keystead up
 
 test: $(STAMP) browser check  ## everything that must hold: linters, types, floors, all tests
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 check: $(STAMP)  ## ruff, strict types, import floors
 	$(BIN)/ruff check src tests bench

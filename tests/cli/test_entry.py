@@ -87,7 +87,7 @@ def test_wrong_password_is_refused_without_repeating_it(valkey_server):
 
 def test_server_that_is_too_old_is_refused():
     with old_server() as port:
-        line = keystead("keys", "audit", f"redis://127.0.0.1:{port}").refused()
+        line = keystead("jobs", "list", "--url", f"redis://127.0.0.1:{port}").refused()
     assert "6.2.0" in line and "Redis 7" in line and "Valkey 8" in line
 
 

@@ -110,9 +110,6 @@ def audit(
     if described is not None:
         outcome = wait_for(_audit_inventory(settings, described, code, keys_per_second, match, primary))
     else:
-        if url is not None and not registry:
-            note("compared with Keystead's own declarations; --inventory FILE names yours, and "
-                 "`keystead keys learn URL --out keystead.toml` drafts one")
         outcome = wait_for(_audit_declarations(settings, registry, code, keys_per_second, match, values))
     from keystead.survey import Severity
     from keystead.survey import write_baseline as keep
@@ -127,6 +124,9 @@ def audit(
         write_json(outcome.as_dict())
     else:
         write(*shown(outcome, notes=notes))
+        if described is None and url is not None and not registry:
+            note("compared with Keystead's own declarations; --inventory FILE names yours, and "
+                 "`keystead keys learn URL --out keystead.toml` drafts one")
         if outcome.server and outcome.failing(Severity.WARNING):
             note("`keystead keys explain KEY` tells more about one key")
     if code_of_exit := _exit_code(outcome, bound):
