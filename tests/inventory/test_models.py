@@ -2,7 +2,7 @@
 
 import pytest
 
-from keystead.inventory import SERVER_TYPES, Certainty, Entry, Fact, Inventory, Source
+from keystead.inventory import SERVER_TYPES, Certainty, Entry, Fact, Source
 
 
 def test_source_reads_like_a_place_in_a_file() -> None:
@@ -22,9 +22,3 @@ def test_type_is_kept_as_one_of_the_servers_own(type: str, server_type: str) -> 
 
 def test_type_that_nobody_knows_is_none() -> None:
     assert Entry("a").server_type is None
-
-
-def test_entries_are_exchanged_whole() -> None:
-    inventory = Inventory("x", (Entry("a"),), partial="cut")
-
-    assert inventory.with_entries((Entry("b"),)) == Inventory("x", (Entry("b"),), partial="cut")

@@ -119,15 +119,16 @@ def judge_expiry(expiry: Expiry, seconds: float | None) -> str | None:
         if seconds is None or (expiry.seconds is not None and seconds <= expiry.seconds + SLACK_SECONDS):
             return None
         if expiry.seconds is None:
-            return f"expires in {_about(seconds)}, but must not expire"
+            return f"expires in {spell_length(seconds)}, but must not expire"
     elif seconds is None:
         return f"no expiry, but it should be: {spell_expiry(expiry)}"
     if expiry.seconds is None or seconds is None or seconds <= expiry.seconds + SLACK_SECONDS:
         return None
-    return f"too long: expires in {_about(seconds)}, but it should be: {spell_expiry(expiry)}"
+    return f"too long: expires in {spell_length(seconds)}, but it should be: {spell_expiry(expiry)}"
 
 
-def _about(seconds: float) -> str:
+def spell_length(seconds: float) -> str:
+    """About how long: ``11.6 d``."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"

@@ -4,7 +4,7 @@ Every command of ``keystead keys`` speaks this one model, whatever it came from:
 source code, or declarations. An ``Entry`` is one pattern; what is known of it are ``Fact``s.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -141,6 +141,3 @@ class Inventory:
     notes: tuple[Note, ...] = ()
     partial: str = ""
     sections: tuple[tuple[tuple[str, ...], str], ...] = field(default=())  # introductions of sections, in order
-
-    def with_entries(self, entries: tuple[Entry, ...]) -> "Inventory":
-        return replace(self, entries=entries)

@@ -1,10 +1,10 @@
 """What the auditor of declarations saw, in the words of a survey: it looks into values, which a walk does not."""
 
-from keystead.inventory import Inventory, Matcher, Source
+from keystead.inventory import Inventory, Matcher
 from keystead.keys import AuditReport, FindingKind, Observed
 from keystead.survey.drift import Live
 from keystead.survey.findings import Drift, Finding
-from keystead.survey.learn import entry_of, learned_from
+from keystead.survey.looking import strays_of
 from keystead.survey.tally import Tally
 from keystead.survey.tree import Tree
 
@@ -30,9 +30,7 @@ class Watching:
 
     def live(self, *, whole: bool) -> Live:
         """Everything that was seen. No more keys may come after this."""
-        source = Source(self._server)
-        strays = tuple(entry_of(named, group, {}, source, 1.0) for named, group in learned_from(self._tree))
-        return Live(self._tally, Inventory(self._server, strays), whole)
+        return Live(self._tally, strays_of(self._tree, self._server), whole)
 
 
 def deeper(report: AuditReport) -> tuple[Finding, ...]:

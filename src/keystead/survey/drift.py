@@ -4,12 +4,12 @@ Each of the three may be missing: what cannot be compared is not judged. A fact 
 makes a finding by itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from keystead.inventory import Entry, Expiry, Inventory, Matcher, Rule, shape, spell_expiry
+from keystead.inventory import Entry, Expiry, Inventory, Matcher, Rule, shape, spell_expiry, spell_length
 from keystead.survey.covering import Patterns
 from keystead.survey.findings import Drift, Finding, Severity, in_order
 from keystead.survey.tally import EntryTally, Fault, Tally
@@ -141,14 +141,14 @@ def _on_server(entry: Entry, tally: EntryTally) -> Iterable[Finding]:
                       f"{_share(fault, tally)} never {_expire(fault)}; the inventory says {said}",
                       "find the writer that forgets the expiry")
     if (fault := tally.expires_late).keys:
-        latest = _length(fault.worst)
+        latest = spell_length(fault.worst)
         yield finding(Drift.EXPIRES_LATE, fault,
                       f"{_share(fault, tally)} {_expire(fault)} in up to {latest}; the inventory says {said}",
                       "correct the inventory or the writer")
     if (fault := tally.unexpected_expiry).keys:
         bounded = entry.ttl is not None and entry.ttl.value.seconds is not None
         yield finding(Drift.UNEXPECTED_EXPIRY, fault,
-                      f"{_share(fault, tally)} will expire in up to {_length(fault.worst)}; "
+                      f"{_share(fault, tally)} will expire in up to {spell_length(fault.worst)}; "
                       f"the inventory says {said if bounded else 'they stay'}",
                       "correct the inventory, or remove the expiry with PERSIST")
     if (fault := tally.large).keys:
@@ -223,13 +223,6 @@ def _nowhere(inventory: Inventory, live: Live | None, code: Inventory | None) ->
                           "look whether anything still uses it", entry.sources[:1])
 
 
-def _length(seconds: float) -> str:
-    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
 def _count(keys: int) -> str:
     return "1 key" if keys == 1 else f"{keys:,} keys"
 
@@ -245,8 +238,3 @@ def _are(fault: Fault) -> str:
 
 def _expire(fault: Fault) -> str:
     return "expires" if fault.keys == 1 else "expire"
-
-
-def worst(findings: Sequence[Finding]) -> Severity | None:
-    """The severity of the worst finding; None if there is none."""
-    return max((found.severity for found in findings), key=list(Severity).index, default=None)

@@ -27,8 +27,12 @@ async def look_at(
     tally = Tally(Matcher(inventory), tree.add)
     async for page in walk.pages():
         tally.add_page(page)
-    source = Source(look.name)
-    strays = tuple(entry_of(named, group, {}, source, 1.0) for named, group in learned_from(tree))
     reasons = tuple(reason for reason in (walk.partial, *walk.notes) if reason)
-    live = Live(tally, Inventory(look.name, strays), match is None and not walk.partial, bool(walk.partial))
-    return live, reasons
+    whole = match is None and not walk.partial
+    return Live(tally, strays_of(tree, look.name), whole, unfinished=bool(walk.partial)), reasons
+
+
+def strays_of(tree: Tree, server: str) -> Inventory:
+    """What no entry explained, as patterns. The tree should get no more keys after this."""
+    source = Source(server)
+    return Inventory(server, tuple(entry_of(named, group, {}, source, 1.0) for named, group in learned_from(tree)))
