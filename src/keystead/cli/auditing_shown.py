@@ -69,7 +69,7 @@ def _verdict(audit: "Audit", notes: bool) -> str:
     counts = {name: count for name, count in audit.counted().items() if count}
     quiet = counts.pop("note", 0) if not notes else 0
     if quiet:
-        parts.append(f"{quiet:,} notes (--notes shows them)")
+        parts.append(f"{quiet:,} {'note' if quiet == 1 else 'notes'} (--notes shows them)")
     about = ", ".join(parts)
     if not counts and audit.unfinished:
         return f"[yellow]Unfinished[/yellow]: nothing found in what was seen; {about}."
