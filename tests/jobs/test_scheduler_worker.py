@@ -341,8 +341,9 @@ async def test_stopping_fails_what_does_not_end_in_time_without_a_pause(room: Ro
         worker.stop()
     view = await room.scheduler.find("t")
     assert view is not None and view.task.attempts == 1 and "told to stop" in view.task.last_error
-    now = (await room.valkey.time())[0]
-    assert view.due_at is not None and view.due_at < now + 60, "no pause was added"
+    if view.state is not TaskState.READY:  # due at once: a last look of the instance may have brought it to the front
+        now = (await room.valkey.time())[0]
+        assert view.due_at is not None and view.due_at < now + 60, "a pause was added"
     overview = await room.scheduler.overview()
     assert overview.processing == 0 and overview.leader == ""
     assert await TASKS_ACTIVE.at("t").get(room.valkey) is None
