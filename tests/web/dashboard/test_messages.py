@@ -12,7 +12,7 @@ from keystead.messaging.sms.keys import SENDING
 from keystead.messaging.sms.models import OutgoingSms
 from keystead.messaging.sms.stats import EVENTS, SENDS
 from keystead.messaging.touches import PastTouch, QueueInfo, TraceEvent
-from keystead.patterns import DeadLetter, FailureShare
+from keystead.patterns import DeadLetter
 from keystead.reminders.keys import QUEUED
 from keystead.settings import load_settings
 from keystead.stats import Series
@@ -21,7 +21,7 @@ from keystead.web.dashboard.messages_channels import channel_row, state_chips
 from keystead.web.dashboard.messages_chart import moved, options
 from keystead.web.dashboard.messages_failed import DeadGroup, dead_row, failure_row, failures
 from keystead.web.dashboard.messages_funnel import Stage, funnel, funnel_html, share
-from keystead.web.dashboard.messages_look import ChannelLook, MessagesLook, is_busy, judged, together
+from keystead.web.dashboard.messages_look import ChannelLook, MessagesLook, is_busy, together
 from keystead.web.dashboard.messages_person import days_said, time_said, touch_row
 from keystead.web.dashboard.messages_trace import (
     ended,
@@ -87,15 +87,6 @@ def test_a_bar_is_never_longer_than_the_first():
     assert (share(12, 10), share(5, 10), share(1, 0)) == (1.0, 0.5, None)
     text = funnel_html([Stage("Queued", 0, 200), Stage("Sent", 0, 150)])
     assert "75.0 %" in text and "width:75.0%" in text and "width:0.0%" in text
-
-
-def test_the_breaker_is_judged_without_asking_it():
-    trips = FailureShare(50, of_calls=4)
-    assert judged(["s:1", "s:2", "f:3", "s:4"], None, trips) == ("closed", 1)
-    assert judged(["f:1", "f:2", "s:3"], None, trips) == ("closed", 2), "too few calls to judge by"
-    assert judged(["f:1", "f:2", "s:3", "s:4"], None, trips) == ("open", 2)
-    assert judged(["f:1", "f:2", "s:3", "s:4"], "call_1", trips) == ("probing", 2)
-    assert judged([], "opened", trips) == ("open", 0), "it rests though its calls have left the window"
 
 
 def test_the_lanes_of_a_cluster_are_told_as_one_channel_with_what_is_worst():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
@@ -126,7 +126,7 @@ class Courier(Generic[T]):
             asked = [self._channel.next_due(pipeline, lane) for lane in Lane]
             await pipeline.execute()
         times = [at for each in asked if (at := await each) is not None]
-        return min(UPKEEP_SECONDS, max(SOON_SECONDS, min(times) - now)) if times else UPKEEP_SECONDS
+        return min(UPKEEP_SECONDS, max(SOON_SECONDS, real_seconds(self._clock, min(times) - now))) if times else UPKEEP_SECONDS
 
     async def _keep_record(self, shift: Shift[T], stop: asyncio.Event) -> None:
         """Write down what was done, when nothing waits any more, but not too often."""

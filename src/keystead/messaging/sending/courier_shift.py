@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
 from keystead.jobs import BatchRun, StopReason
+from keystead.messaging.sending.calls import calls
 from keystead.messaging.sending.carrier import Carried, Carrier, CredentialsMissing, Health, Verdict, health_of
 from keystead.messaging.sending.channel import Channel
 from keystead.messaging.sending.courier_gate import Gate, Ticket
@@ -241,7 +242,7 @@ class Shift(Generic[T]):
 
     async def _at(self, starts_at: float) -> bool:
         """Wait for the reserved start; False when it is time to stop instead."""
-        wait = starts_at - self._clock.now()
+        wait = real_seconds(self._clock, starts_at - self._clock.now())
         if 0 < wait <= SOON_SECONDS:
             await asyncio.sleep(wait)
         elif wait > 0:
@@ -316,6 +317,7 @@ class Shift(Generic[T]):
             self.hands.stir.set()
         now = self._clock.now()
         health = health_of([result for _, result in carried])
+        calls.note(self._channel.name, now, now - asked_at, [result for _, result in carried], health)
         for item, result in carried:
             self._channel.intent(item.value.uid).delete(result.writes)
             facts = {"ms": round((now - asked_at) * 1000), "health": result.health.name.lower(), **result.facts}

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from keystead.app import Running
 from keystead.engine import Valkey
@@ -11,19 +11,17 @@ from keystead.messaging.email.keys import RECEIPT_PENDING
 from keystead.messaging.email.keys import SENDING as EMAIL
 from keystead.messaging.push.keys import COLD, HOT
 from keystead.messaging.push.keys import SENDING as PUSH
-from keystead.messaging.sending import Channel, Lane
+from keystead.messaging.sending import Channel, Lane, standing
+from keystead.messaging.sending.standing import BreakerSays
 from keystead.messaging.sms.keys import PENDING as SMS_PENDING
 from keystead.messaging.sms.keys import SENDING as SMS
 from keystead.messaging.touches import QueueInfo
-from keystead.patterns import FailureShare
 
 CHANNELS: Final[dict[str, Channel[Any]]] = {"push": PUSH, "sms": SMS, "email": EMAIL}
 NAMES: Final = {"push": "Push", "sms": "Text", "email": "Email", "touches": "Touches"}
 LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
 # What looks for news does so every minute; before that nothing is late.
 LATE_SECONDS: Final = 120.0
-
-BreakerSays = Literal["closed", "open", "probing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +41,7 @@ class ChannelLook:
     failed_calls: int
     paused: bool
     paused_seconds: float | None
+    calls: int = 0
 
     @property
     def waiting(self) -> int:
@@ -87,7 +86,7 @@ def together(lanes: list[ChannelLook]) -> ChannelLook:
         lanes[0].name, tuple(map(sum, zip(*(one.lanes for one in lanes), strict=True))),
         sum(one.retrying for one in lanes), sum(one.pending for one in lanes), sum(one.overdue for one in lanes),
         sum(one.dead for one in lanes), oldest, broken.breaker, broken.failed_calls, held.paused,
-        held.paused_seconds,
+        held.paused_seconds, broken.calls,
     )
 
 
@@ -97,12 +96,11 @@ async def _in_lane(running: Running, valkey: Valkey, name: str) -> ChannelLook:
     retrying = await asyncio.gather(*(channel.retrying(lane).size(valkey) for lane in LANES))
     oldest = await asyncio.gather(*(_queued_at(valkey, channel.waiting(lane)) for lane in LANES))
     pending, overdue = await _pending(running, valkey, name)
-    paused = channel.paused_key.at()
-    is_paused, seconds = await asyncio.gather(paused.exists(valkey), paused.remaining_seconds(valkey))
-    breaker, failed = await _breaker(running, valkey, channel)
+    stands = await standing(valkey, channel, running.clock.now())
     return ChannelLook(
         name, tuple(lanes), sum(retrying), pending, overdue, await channel.work.dead.length(valkey),
-        min((at for at in oldest if at is not None), default=None), breaker, failed, is_paused, seconds,
+        min((at for at in oldest if at is not None), default=None), stands.breaker, stands.failed, stands.paused,
+        stands.paused_seconds, stands.calls,
     )
 
 
@@ -127,27 +125,6 @@ async def _pending(running: Running, valkey: Valkey, name: str) -> tuple[int, in
     cold = COLD.at()
     late = now - settings.push.cold_seconds - LATE_SECONDS
     return await cold.size(valkey) + await HOT.length(valkey), await cold.count(valkey, most=late)
-
-
-async def _breaker(running: Running, valkey: Valkey, channel: Channel[Any]) -> tuple[BreakerSays, int]:
-    """As the breaker would judge, without asking it: a question may be taken for a try."""
-    breaker = channel.breaker
-    assert isinstance(breaker.trips, FailureShare)
-    calls, probe = await asyncio.gather(
-        breaker.calls.at().range(valkey, -breaker.trips.of_calls, -1), breaker.probe.at().get(valkey)
-    )
-    return judged([member for member, at in calls if at > running.clock.now() - breaker.trips.within_seconds],
-                  probe, breaker.trips)
-
-
-def judged(calls: list[str], probe: str | None, trips: FailureShare) -> tuple[BreakerSays, int]:
-    """Whether the last calls open it, and how many of them failed."""
-    failed = sum(call.startswith("f") for call in calls)
-    is_open = len(calls) >= trips.of_calls and failed * 100 >= trips.percent * len(calls)
-    if not is_open and probe != "opened":
-        return "closed", failed
-    return "open" if probe is None or probe == "opened" else "probing", failed
-
 
 
 def is_busy(look: MessagesLook) -> bool:
