@@ -68,3 +68,16 @@ def test_server_is_compared_with_its_snapshot(server: LocalServer, tmp_path: Pat
 def test_refusals_are_one_line(server: LocalServer) -> None:
     assert "cannot be read" in keystead("keys", "diff", "none.json", server.tcp_url).refused()
     assert "cannot be reached" in keystead("keys", "diff", server.tcp_url, "redis://127.0.0.1:1").refused()
+
+
+def test_patterns_bear_the_names_of_the_inventory(server: LocalServer, other: OldRedis, tmp_path: Path) -> None:
+    fill(server, 10)
+    fill(other, 10)
+    server.call("SET", "cart:7", "x")
+    described = tmp_path / "redis-keys.md"
+    described.write_text("| Key | Type |\n|---|---|\n| `user:<who>` | String |\n| `cart:<shopper>` | String |\n"
+                         "| `never:<seen>` | String |\n")
+    done = keystead("keys", "diff", server.tcp_url, other.url, "--inventory", described, "--all", "--format", "json")
+    assert done.code == 1, done.err
+    assert {row["pattern"]: row["says"] for row in json.loads(done.out)["patterns"]} == {
+        "user:{who}": [], "cart:{shopper}": ["only on the first side"]}

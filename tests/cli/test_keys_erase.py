@@ -30,7 +30,7 @@ def shop(tmp_path: Path, valkey_server: LocalServer) -> Path:
 
 
 def test_dry_run_says_what_would_be_done(shop: Path, valkey_server: LocalServer) -> None:
-    done = keystead("keys", "erase", "--person", ANN, "--url", valkey_server.tcp_url, cwd=shop)
+    done = keystead("keys", "erase", "--person", ANN, valkey_server.tcp_url, cwd=shop)
     assert done.code == 0, done.err
     assert f"cart:{ANN}" in done.out and "removed 1 member" in done.out
     assert "nothing was changed; add --really" in done.err
@@ -38,7 +38,7 @@ def test_dry_run_says_what_would_be_done(shop: Path, valkey_server: LocalServer)
 
 
 def test_erasure_writes_a_receipt_once(shop: Path, valkey_server: LocalServer) -> None:
-    command = ("keys", "erase", "--person", ANN, "--really", "--receipt", "r.json", "--url", valkey_server.tcp_url)
+    command = ("keys", "erase", "--person", ANN, "--really", "--receipt", "r.json", valkey_server.tcp_url)
     done = keystead(*command, "--format", "json", cwd=shop)
     assert done.code == 0, done.err
     receipt = json.loads((shop / "r.json").read_text())
@@ -49,19 +49,19 @@ def test_erasure_writes_a_receipt_once(shop: Path, valkey_server: LocalServer) -
 
 def test_leftovers_are_the_exit_code(shop: Path, valkey_server: LocalServer) -> None:
     valkey_server.call("SET", "page:1", f"about {ANN}")
-    done = keystead("keys", "erase", "--person", ANN, "--really", "--url", valkey_server.tcp_url, cwd=shop)
+    done = keystead("keys", "erase", "--person", ANN, "--really", valkey_server.tcp_url, cwd=shop)
     assert done.code == 1 and "Still there" in done.out and "page:1" in done.out
-    everywhere = ("--really", "--everywhere", "--url", valkey_server.tcp_url)
+    everywhere = ("--really", "--everywhere", valkey_server.tcp_url)
     assert keystead("keys", "erase", "--person", ANN, *everywhere, cwd=shop).code == 0
 
 
 def test_short_identifier_is_refused(shop: Path, valkey_server: LocalServer) -> None:
-    assert "too short" in keystead("keys", "erase", "--person", "7", "--url", valkey_server.tcp_url, cwd=shop).refused()
+    assert "too short" in keystead("keys", "erase", "--person", "7", valkey_server.tcp_url, cwd=shop).refused()
 
 
 def test_receipt_that_cannot_be_written_is_known_before_anything_is_erased(
     shop: Path, valkey_server: LocalServer
 ) -> None:
-    done = keystead("keys", "erase", "--person", ANN, "--really", "--receipt", "nowhere/r.json", "--url",
+    done = keystead("keys", "erase", "--person", ANN, "--really", "--receipt", "nowhere/r.json",
                     valkey_server.tcp_url, cwd=shop)
     assert "cannot be written" in done.refused() and valkey_server.call("EXISTS", f"cart:{ANN}") == 1

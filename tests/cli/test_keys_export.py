@@ -12,7 +12,7 @@ __all__ = ["shop"]
 
 
 def test_export_is_json(shop: Path, valkey_server: LocalServer) -> None:
-    done = keystead("keys", "export", "--person", ANN, "--url", valkey_server.tcp_url, cwd=shop)
+    done = keystead("keys", "export", "--person", ANN, valkey_server.tcp_url, cwd=shop)
     assert done.code == 0, done.err
     told = {each["key"]: each["value"] for each in json.loads(done.out)["keys"]}
     assert told == {f"cart:{ANN}": {"apples": "3"}, "visitors": [ANN]}

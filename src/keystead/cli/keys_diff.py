@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keystead.cli.inventories import InventoryOption, chosen_inventory
 from keystead.cli.keys_looking import (
     KEYS_PER_SECOND,
     MatchOption,
@@ -36,6 +37,7 @@ def diff(
     context: typer.Context,
     first: Annotated[str, typer.Argument(metavar="A", help="A server's URL, or a snapshot kept by `keys top --save`.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    inventory: InventoryOption = None,
     all_patterns: Annotated[bool, typer.Option("--all", help="Show patterns that are the same, too.")] = False,
     match: MatchOption = None,
     keys_per_second: RateOption = KEYS_PER_SECOND,
@@ -45,13 +47,14 @@ def diff(
     """Compare what two servers hold, or a server with what it held before.
 
     Patterns that only one side has, other types, expiries there and not here, other values; and how many keys and how
-    much memory each pattern has on both sides. Leaves with 0 if the patterns are the same, whatever their numbers, and
+    much memory each pattern has on both sides. Patterns are those of the inventory, if there is one. Leaves with 0 if the patterns are the same, whatever their numbers, and
     with 1 if not. Only reads.
     """
     from keystead.survey import differences
 
     settings = run_settings(context)
-    one, other = wait_for(_both(settings, first, second, match, keys_per_second, primary))
+    described = chosen_inventory(inventory)
+    one, other = wait_for(_both(settings, first, second, described, match, keys_per_second, primary))
     found = differences(one, other)
     unlike = [each for each in found if each.says]
     if format is Format.JSON:
@@ -69,7 +72,8 @@ def diff(
 
 
 async def _both(
-    settings: "Settings", first: str, second: str, match: str | None, keys_per_second: int, primary: bool
+    settings: "Settings", first: str, second: str, described: "Inventory | None", match: str | None,
+    keys_per_second: int, primary: bool,
 ) -> "tuple[Inventory, Inventory]":
     """Both sides. A server is counted by the patterns of the other side, so that the same keys have the same names."""
     from keystead.clock import SystemClock
@@ -88,7 +92,7 @@ async def _both(
     if "://" in first and "://" not in second:
         other = await side(second, None)
         return await side(first, other), other
-    one = await side(first, None)
+    one = await side(first, described)
     return one, await side(second, one if "://" in second else None)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.inventories import InventoryOption, load_inventory
-from keystead.cli.keys_looking import progress
+from keystead.cli.keys_looking import UrlArgument, progress
 from keystead.cli.output import Format, FormatOption, fact_grid, note, table, write, write_json
 from keystead.cli.registries import RegistryOption
-from keystead.cli.session import UrlOption, run_settings, wait_for
+from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _MOST_ROWS = 200
 
 PersonOption = Annotated[
     list[str],
-    typer.Option("--person", metavar="ID",
+    typer.Option("--person", "--user", metavar="ID",
                  help="An identifier of the person: a user id, an address, a number. May be given several times."),
 ]
 EverywhereOption = Annotated[
@@ -38,6 +38,7 @@ RateOption = Annotated[
 def erase(
     context: typer.Context,
     person: PersonOption,
+    url: UrlArgument = None,
     really: Annotated[bool, typer.Option("--really", help="Do it. Without this, only say what would be done.")] = False,
     everywhere: EverywhereOption = False,
     receipt: Annotated[
@@ -46,7 +47,6 @@ def erase(
                      help="Write a receipt (JSON) that names patterns and hashes, and nothing of the person."),
     ] = None,
     keys_per_second: RateOption = 20_000,
-    url: UrlOption = None,
     inventory: InventoryOption = None,
     registry: RegistryOption = None,
     format: FormatOption = Format.TABLE,

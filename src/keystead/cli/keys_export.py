@@ -6,10 +6,10 @@ import typer
 
 from keystead.cli.inventories import InventoryOption, load_inventory
 from keystead.cli.keys_erase import EverywhereOption, PersonOption, RateOption, open_any
-from keystead.cli.keys_looking import progress
+from keystead.cli.keys_looking import UrlArgument, progress
 from keystead.cli.output import note, write_json
 from keystead.cli.registries import RegistryOption
-from keystead.cli.session import UrlOption, run_settings, wait_for
+from keystead.cli.session import run_settings, wait_for
 
 if TYPE_CHECKING:
     from keystead.inventory import Inventory
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def export(
     context: typer.Context,
     person: PersonOption,
+    url: UrlArgument = None,
     everywhere: EverywhereOption = False,
     keys_per_second: RateOption = 20_000,
-    url: UrlOption = None,
     inventory: InventoryOption = None,
     registry: RegistryOption = None,
 ) -> None:
