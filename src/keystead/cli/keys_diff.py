@@ -47,8 +47,8 @@ def diff(
     """Compare what two servers hold, or a server with what it held before.
 
     Patterns that only one side has, other types, expiries there and not here, other values; and how many keys and how
-    much memory each pattern has on both sides. Patterns are those of the inventory, if there is one. Leaves with 0 if the patterns are the same, whatever their numbers, and
-    with 1 if not. Only reads.
+    much memory each pattern has on both sides. Patterns are those of the inventory, if there is one. Leaves with 0 if
+    they are the same, whatever their numbers, and with 1 if not. Only reads.
     """
     from keystead.survey import differences
 
