@@ -232,6 +232,16 @@ class Settings:
     valkey: ValkeySettings = field(default_factory=ValkeySettings)
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+@dataclass(frozen=True, slots=True)
+class ClockSettings:
+    """What time it is."""
+
+    speed: float = _setting(
+        1.0, "how many seconds pass in a real one: 1 is the real time, 288 makes a day last five minutes; only for "
+        "demonstrations, with the embedded server"
+    )
+
+
     program: ProgramSettings = field(default_factory=ProgramSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     messaging: MessagingSettings = field(default_factory=MessagingSettings)
@@ -257,6 +267,7 @@ class Setting:
     @property
     def environment_name(self) -> str:
         return "KEYSTEAD_" + self.name.replace(".", "_").upper()
+    clock: ClockSettings = field(default_factory=ClockSettings)
 
 
 def all_settings() -> Iterator[Setting]:

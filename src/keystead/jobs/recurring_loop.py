@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from enum import Enum
 
-from keystead.clock import Clock, SystemClock
+from keystead.clock import Clock, SystemClock, real_seconds
 from keystead.engine import Script, Valkey, sync_clock
 from keystead.errors import Conflict
 from keystead.jobs.keys import QUEUES
@@ -80,7 +80,7 @@ class RecurringLoop:
         now = self.clock.now()
         for member, due_at in waiting:
             if due_at > now:
-                return min(due_at - now, LONGEST_SLEEP_SECONDS)
+                return min(real_seconds(self.clock, due_at - now), LONGEST_SLEEP_SECONDS)
             entry = self.jobs.by_hash.get(member)
             if entry is None:
                 self._check_at = float("-inf")  # nobody can run it; the update takes it away

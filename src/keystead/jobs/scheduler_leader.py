@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import Unavailable
 from keystead.jobs import scheduler_steps as steps
@@ -106,5 +106,5 @@ class Promoter:
             return 0.0
         pause = self._settings.promote_seconds
         if promoted.next_at is not None:
-            pause = min(pause, promoted.next_at - self._clock.now())
+            pause = min(pause, real_seconds(self._clock, promoted.next_at - self._clock.now()))
         return max(pause, SHORTEST_PAUSE_SECONDS)

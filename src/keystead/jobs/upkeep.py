@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import CutOff, Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Corrupt, Unavailable
@@ -113,7 +113,7 @@ class Upkeep:
         found = await self._valkey.run(
             ("ZRANGE", delayed.name(self._valkey.layout), 0, 0, "WITHSCORES"), scored_pairs, repeat=True
         )
-        return min([UPKEEP_SECONDS, *(max(0.0, due - self._clock.now()) for _, due in found)])
+        return min([UPKEEP_SECONDS, *(max(0.0, real_seconds(self._clock, due - self._clock.now())) for _, due in found)])
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine.client import Valkey
 from keystead.errors import Corrupt, Unavailable
 from keystead.patterns.fairqueue import MOST_ITEMS, FairQueue
@@ -73,7 +73,7 @@ class FairConsumer(Generic[T]):
         if batch.dead and self._dead is not None:
             await self._dead(batch.dead)
         if not batch.items and not batch.again:
-            await self._sleep(min(self._idle_seconds, max(0.05, batch.look_at - self._clock.now())))
+            await self._sleep(min(self._idle_seconds, max(0.05, real_seconds(self._clock, batch.look_at - self._clock.now()))))
 
     async def _sleep(self, seconds: float) -> None:
         """Until the bell rings, something is due, or it is time to stop. A missed bell costs ``seconds`` at most."""

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
+from keystead.clock import real
 from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
 from keystead.edge.routes import routes as edge_routes
 from keystead.errors import KeysteadError
@@ -38,7 +39,7 @@ Work = Callable[[], Awaitable[None]]
 
 def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
-    sampler = Sampler(running.valkey, running.clock)
+    sampler = Sampler(running.valkey, real(running.clock))
     census = Census(running.valkey, running.registry, running.clock)
     watching: list[Work] = [Housekeeping(running).run]
 
@@ -71,7 +72,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
         Door,
         guard=running.guard,
         tickets=running.tickets,
-        clock=running.clock,
+        clock=real(running.clock),
         names=HostNames([http.host, *http.host_names.split(",")]),
         trusted_proxies=Networks.parse(http.trusted_proxies, setting="http.trusted_proxies"),
         cookie_name=cookie,

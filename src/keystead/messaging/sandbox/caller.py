@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import aiohttp
 import msgspec
 
-from keystead.clock import Clock
+from keystead.clock import Clock, clock_seconds, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import Invalid, Unavailable
 from keystead.messaging.sandbox.faults import FaultBoard
@@ -89,7 +89,8 @@ class Caller:
             return PAUSE_SECONDS
         self._latest = {of: task for of, task in self._latest.items() if not task.done()}
         now = self._clock.now()
-        claimed = (await DUE.claim(self._valkey, free, now=now, again_at=now + CLAIM_SECONDS)).values
+        again_at = now + clock_seconds(self._clock, CLAIM_SECONDS)
+        claimed = (await DUE.claim(self._valkey, free, now=now, again_at=again_at)).values
         about = await self._ledger.find([each.of for each in claimed if each.kind != "confirm"])
         messages = {message.id: message for message in about if message is not None}
         for each in claimed:
@@ -100,7 +101,8 @@ class Caller:
         if claimed:
             return PAUSE_SECONDS
         next_at = await DUE.next_at(self._valkey)
-        return LOOK_SECONDS if next_at is None else min(max(next_at - now, PAUSE_SECONDS), LOOK_SECONDS)
+        return LOOK_SECONDS if next_at is None else min(
+            max(real_seconds(self._clock, next_at - now), PAUSE_SECONDS), LOOK_SECONDS)
 
     async def _quietly(self, delivery: Delivery, message: Message | None, before: asyncio.Task[None] | None) -> None:
         """One message's news is told one after the other, so that it comes in order unless told otherwise."""
