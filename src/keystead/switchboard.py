@@ -57,7 +57,7 @@ from keystead.messaging.touches import (
     Trials,
 )
 from keystead.messaging.touches import jobs as touches_jobs
-from keystead.reminders import CountsCheck, ReminderSettings, Rows
+from keystead.reminders import CountsCheck, Explaining, ReminderSettings, Rows
 from keystead.reminders import jobs as reminders_jobs
 from keystead.settings import EmailSettings, PushSettings, Settings, SmsSettings
 from keystead.store import Database, SqlOutbox
@@ -147,6 +147,9 @@ class Switchboard:
         self.reminder_rows = Rows(database, ground.outbox, clock)
         self.reminders = ReminderSettings(
             valkey, database, ground.outbox, self.reminder_rows, self.timezones, clock
+        )
+        self.reminders_explained = Explaining(
+            valkey, database, clock, self.contacts, self.history, settings.reminders, settings.messaging
         )
 
     @property

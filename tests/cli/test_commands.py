@@ -20,7 +20,8 @@ def test_the_tree_is_the_documented_one():
         "keystead jobs recurring", "keystead jobs show", "keystead jobs tail", "keystead jobs retry",
         "keystead jobs drop", "keystead jobs cancel", "keystead jobs pause", "keystead jobs resume",
         "keystead stats list", "keystead stats show", "keystead stats rotate", "keystead message send",
-        "keystead message trace", "keystead message dead", "keystead message work", "keystead contacts import",
+        "keystead message trace", "keystead message dead", "keystead message work", "keystead reminders why",
+        "keystead contacts import",
         "keystead config show",
     ]
 

@@ -25,6 +25,7 @@ from keystead.cli import (
     keys_top,
     keys_watch,
     messages,
+    reminders,
     stats,
     up,
     worker,
@@ -45,6 +46,8 @@ counted = typer.Typer(help="What is counted, and its charts.", no_args_is_help=T
 program.add_typer(counted, name="stats")
 written = typer.Typer(help="Writing to people, and what became of it.", no_args_is_help=True)
 program.add_typer(written, name="message")
+reminded = typer.Typer(help="Daily reminders, and why one did not come.", no_args_is_help=True)
+program.add_typer(reminded, name="reminders")
 addresses = typer.Typer(help="Addresses of people.", no_args_is_help=True)
 program.add_typer(addresses, name="contacts")
 config = typer.Typer(help="What is set.", no_args_is_help=True)
@@ -113,5 +116,6 @@ written.command("send")(messages.send)
 written.command("trace")(messages.trace)
 written.command("dead")(messages.dead)
 written.command("work")(messages.work)
+reminded.command("why")(reminders.why)
 addresses.command("import")(contacts.import_file)
 config.command("show")(configuration.show)

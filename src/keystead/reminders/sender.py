@@ -107,8 +107,7 @@ class Sender(BatchJob[DueReminder]):
 
     def _letter(self, value: DueReminder, reader: Reader, facts: PersonFacts, now: float) -> _Letter:
         situation = Situation(now, zone_of(reader.timezone), reader.joined_at, reader.was_engaged, facts)
-        digest = hashlib.sha256(f"{value.uid}:{value.unix_date}".encode()).hexdigest()
-        return _Letter(value, reader, self._plan.choose(situation), facts, f"tch_{digest[:32]}")
+        return _Letter(value, reader, self._plan.choose(situation), facts, touch_uid(value))
 
     async def _send(self, letters: Sequence[_Letter], step: Step, now: float) -> None:
         codes = await self._make_links(letters)
@@ -186,6 +185,10 @@ class Sender(BatchJob[DueReminder]):
         step.count("attempted")
         step.count(outcome)
 
+
+def touch_uid(due: DueReminder) -> str:
+    """The uid of the touch that a reminder becomes on a day."""
+    return f"tch_{hashlib.sha256(f'{due.uid}:{due.unix_date}'.encode()).hexdigest()[:32]}"
 
 
 def _latest_at(value: DueReminder, reader: Reader) -> float:
