@@ -28,6 +28,7 @@ from keystead.jobs.inspection import Inspection
 from keystead.jobs.job_outbox import JobOutbox, JobRelay
 from keystead.jobs.keys import ROOMS_QUEUE
 from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
+from keystead.jobs.program import ProgramJobs, queue_names
 from keystead.jobs.progress import Bounce, Progress, Told, telling
 from keystead.jobs.progress_watch import ProgressBatch, watch
 from keystead.jobs.records import encode_record
@@ -39,6 +40,7 @@ from keystead.jobs.scheduler_steps import Cancelled, IfKnown, Revived, Scheduled
 from keystead.jobs.scheduler_worker import SchedulerWorker
 from keystead.jobs.shutdown import Shutdown, TermSignal, graceful_sleep
 from keystead.jobs.sweep_job import SweepJob, SweepRun
+from keystead.jobs.tenants import Tenants, TenantView
 from keystead.jobs.worker import Worker, WorkerSettings
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "Middleware",
     "Missed",
     "NEVER",
+    "ProgramJobs",
     "Progress",
     "ProgressBatch",
     "ProgressEvent",
@@ -103,6 +106,8 @@ __all__ = [
     "Task",
     "TaskState",
     "TaskView",
+    "TenantView",
+    "Tenants",
     "TermSignal",
     "Told",
     "Work",
@@ -122,6 +127,7 @@ __all__ = [
     "job_list",
     "opened",
     "preview",
+    "queue_names",
     "say_done",
     "telling",
     "watch",

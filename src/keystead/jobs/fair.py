@@ -3,26 +3,33 @@
 The work list is faster; this is for where a noisy tenant would otherwise hold up the quiet ones.
 """
 
+import asyncio
 import os
 import secrets
 import socket
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from keystead.clock import Clock, SystemClock
 from keystead.engine import Valkey
-from keystead.errors import Invalid, LimitReached
+from keystead.errors import Invalid, LimitReached, Unavailable
 from keystead.jobs.book import Job, JobBook
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob
 from keystead.jobs.execution import Execution, told
-from keystead.jobs.keys import FAIR, FAIR_LEASE_SECONDS
+from keystead.jobs.keys import ASKED, FAIR, FAIR_LEASE_SECONDS, SERVED
 from keystead.jobs.models import JobRecord
 from keystead.jobs.records import encode_record
 from keystead.jobs.retry import GiveUp
+from keystead.jobs.tenants import count
+from keystead.keys import SortedSetKey
 from keystead.patterns import FairConsumer, Leased, Produced
 from keystead.telemetry import logger
 
 RETRY_SECONDS = 1.0
+COUNT_SECONDS = 1.0
 
 _log = logger("jobs")
 
@@ -48,9 +55,12 @@ class FairJobs:
             job.check(kwargs)
         name, uid = work if isinstance(work, str) else work.name, FAIR.new_id(now)
         encode_record(name, kwargs, now, uid=uid)  # refuses what cannot travel, in the words of any other job
-        produced = await FAIR.produce(
-            jobs.valkey, tenant, uid, JobRecord(name, kwargs, now, uid), now=now, cost=cost, priority=priority,
-            delay_seconds=delay_seconds,
+        produced, _ = await asyncio.gather(
+            FAIR.produce(
+                jobs.valkey, tenant, uid, JobRecord(name, kwargs, now, uid), now=now, cost=cost, priority=priority,
+                delay_seconds=delay_seconds,
+            ),
+            _counted(jobs.valkey, ASKED, {tenant: cost}, now),
         )
         if produced in (Produced.FULL, Produced.PAUSED):
             raise LimitReached(f"tenant {tenant}: it takes no more now ({produced.value})", retry_after_seconds=1)
@@ -74,6 +84,7 @@ class FairWorker:
         self._clock: Clock = clock or SystemClock()
         self._execution = Execution(threads)
         self._stopping = False
+        self._served: Counter[str] = Counter()
         self._consumer = FairConsumer(
             FAIR, valkey, self._clock, self._handle, most_items=concurrency, lease_seconds=FAIR_LEASE_SECONDS,
             retry_seconds=retry_seconds,
@@ -87,10 +98,24 @@ class FairWorker:
 
     async def run(self) -> None:
         """Work until ``stop``. Cancelled, it hands back what it holds, not counted as a try."""
+        counting = asyncio.ensure_future(self._keep_counting())
         try:
             await self._consumer.run()
         finally:
+            counting.cancel()
+            await asyncio.gather(counting, return_exceptions=True)
             self._execution.close()
+            await self._count()
+
+    async def _keep_counting(self) -> None:
+        while True:
+            await asyncio.sleep(COUNT_SECONDS)
+            await self._count()
+
+    async def _count(self) -> None:
+        served, self._served = self._served, Counter()
+        if served:
+            await _counted(self._valkey, SERVED, served, self._clock.now())
 
     async def _handle(self, item: Leased[JobRecord]) -> None:
         record = item.value
@@ -106,3 +131,11 @@ class FairWorker:
         except Exception as error:
             _log.warning("job failed", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))
             raise
+        finally:
+            self._served[item.shard] += item.cost
+
+
+async def _counted(valkey: Valkey, minutes: SortedSetKey[str], costs: Mapping[str, float], now: float) -> None:
+    """For whoever looks on; nothing depends on it."""
+    with suppress(Unavailable):
+        await count(valkey, minutes, costs, now=now)

@@ -44,6 +44,7 @@ WORKER_SECONDS: Final = 15
 TASK_LEASE_SECONDS: Final = 30
 RATE_AHEAD_SECONDS: Final = 86400
 FAIR_LEASE_SECONDS: Final = 10.0
+TENANT_MINUTE_SECONDS: Final = 180
 
 _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
@@ -248,6 +249,18 @@ FAIR: FairQueue[JobRecord] = FairQueue(
     keepalives=Keepalives(JOBS, ("jobs:fair",), pattern="jobs:fair:lease:{item_uuid}", writers=_FAIR, readers=_FAIR),
     purpose="jobs of many tenants, served in turns", writers=_FAIR, readers=_FAIR,
 )
+
+
+def _of_minute(pattern: str, purpose: str) -> SortedSetKey[str]:
+    return SortedSetKey(
+        JOBS, pattern, str, kinds={"unix_minute": KINDS["integer"]}, member="tenant, and !all for everybody",
+        score="sum of the costs", ttl=Sliding(TENANT_MINUTE_SECONDS, reads=False), purpose=purpose, writers=_FAIR,
+        readers=("jobs.tenants",), scripts=("jobs/tenants_count.lua",),
+    )
+
+
+ASKED = _of_minute("jobs:tenants:asked:{unix_minute}", "what tenants asked for in one minute, refusals included")
+SERVED = _of_minute("jobs:tenants:served:{unix_minute}", "what was run for tenants in one minute, every try of it")
 
 # -- the distributed scheduler -----------------------------------------------------------------------------------------
 

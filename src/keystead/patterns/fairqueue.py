@@ -15,7 +15,7 @@ more attempt, and dies after too many.
     REQUESTS = FairQueue(REPORTING, QUEUES[0], shard="{tenant_id}", item=ReportRequest, keepalives=KEEPALIVES, ...)
 
 Operations take the connection or a pipeline first, and the time as ``now`` (unix seconds). Further parts hang on the
-queue: ``parking``, ``blacklist`` and ``upkeep``; ``FairConsumer`` runs a worker.
+queue: ``parking``, ``blacklist``, ``shards`` and ``upkeep``; ``FairConsumer`` runs a worker.
 """
 
 import itertools
@@ -32,6 +32,7 @@ from keystead.patterns.facts import PatternFacts
 from keystead.patterns.fairqueue_blacklist import Blacklist
 from keystead.patterns.fairqueue_keys import ITEM_ID, SHARD, Keepalives, QueueGate, QueueKeys
 from keystead.patterns.fairqueue_parking import Parking
+from keystead.patterns.fairqueue_shards import Shards
 from keystead.patterns.fairqueue_upkeep import Upkeep
 from keystead.patterns.fairqueue_values import Counts, Leased, LeasedBatch, Produced, Requeued, batch_of, pairs
 
@@ -82,6 +83,7 @@ class FairQueue(Generic[T]):
         )
         self.blacklist = Blacklist(self.keys)
         self.parking = Parking(self.keys)
+        self.shards = Shards(self.keys)
         self.upkeep = Upkeep(self.keys, max_attempts)
 
     def __repr__(self) -> str:

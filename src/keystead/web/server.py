@@ -16,8 +16,10 @@ from keystead.clock import real
 from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
 from keystead.edge.routes import routes as edge_routes
 from keystead.errors import KeysteadError
+from keystead.jobs import FairJobs, Jobs, Tenants
 from keystead.jobs.routes import live_routes as job_live_routes
 from keystead.jobs.routes import routes as job_routes
+from keystead.jobs.routes_tenants import routes as tenant_routes
 from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
@@ -62,6 +64,10 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     app.include_router(api.routes(running, census), prefix=API_PREFIX)
     app.include_router(edge_routes(running.valkey, running.registry), prefix=API_PREFIX)
     app.include_router(job_routes(running.valkey, running.clock, running.tickets), prefix=API_PREFIX)
+    app.include_router(
+        tenant_routes(Tenants(running.valkey, running.clock), FairJobs(Jobs(running.valkey, clock=running.clock))),
+        prefix=API_PREFIX,
+    )
     app.include_router(stats_routes(running.charts, running.clock), prefix=API_PREFIX)
     app.include_router(store_routes(running.uploads), prefix=API_PREFIX)
     app.include_router(job_live_routes(running.valkey, running.tickets))
