@@ -15,7 +15,7 @@ def installation(valkey_server, tmp_path, **flags: object) -> App:
 
 async def test_a_process_that_does_not_work_has_no_crew_and_no_providers(valkey, valkey_server, tmp_path):
     async with installation(valkey_server, tmp_path).running() as running:
-        assert running.crewed is None
+        assert running.crewed is None and running.heard is None and running.sandbox is None
         assert running.switchboard.messaging is not None
 
 
@@ -35,7 +35,7 @@ async def test_without_workers_the_calendar_runs_the_documented_jobs(valkey, val
         names = {each.name for each in running.crewed.recurring}
         assert {"keystead.sms.send", "keystead.push.check", "keystead.touches.log", "keystead.links.find_leaks",
                 "keystead.email.reconcile", "keystead.reminders.assign_times"} <= names
-        assert {type(work).__name__ for work in running.crewed.crew} == {"JobRelay", "Sandbox"}
+        assert {type(work).__name__ for work in running.crewed.crew} == {"JobRelay"}
 
 
 @pytest.mark.parametrize(("flags", "own", "certificate"), [
@@ -50,9 +50,27 @@ async def test_a_sandbox_is_served_for_channels_that_name_no_other_place(
     valkey, valkey_server, tmp_path, flags, own, certificate
 ):
     async with installation(valkey_server, tmp_path, **flags).running(works=True) as running:
-        assert running.crewed is not None
-        assert (running.crewed.sandbox is not None) is own
-        assert running.crewed.verifier._trust.certificate_url.startswith(certificate)
+        assert running.heard is not None
+        assert (running.sandbox is not None) is own
+        assert running.heard.verifier._trust.certificate_url.startswith(certificate)
+
+
+async def test_who_only_works_hears_nobody_and_who_only_answers_has_no_crew(valkey, valkey_server, tmp_path):
+    app = installation(valkey_server, tmp_path)
+    async with app.running(works=True, answers=False) as running:
+        assert running.crewed is not None and running.heard is None
+    async with app.running(works=False, answers=True) as running:
+        assert running.crewed is None and running.sandbox is not None
+
+
+async def test_what_the_sandbox_has_is_fetched_without_going_out(valkey, valkey_server, tmp_path):
+    """The address of the world may lead through a proxy, or nowhere yet."""
+    app = installation(valkey_server, tmp_path, **{"messaging.public_url": "https://app.example.com"})
+    async with app.running(works=False, answers=True) as running:
+        assert running.heard is not None and running.sandbox is not None
+        assert running.sandbox.certificate_url.startswith("https://app.example.com/sandbox/sns/")
+        found = await running.heard.verifier._fetch(running.sandbox.certificate_url)
+        assert found is not None and found.raw.startswith(b"-----BEGIN CERTIFICATE")
 
 
 async def test_a_provider_without_a_secret_is_refused(valkey, valkey_server, tmp_path):

@@ -1,44 +1,51 @@
 """Wiring: builds every service once, from the ground up, and imports only what is asked for."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from keystead.clock import SystemClock
+from keystead.clock import Clock, SystemClock, real
+from keystead.errors import Invalid
 from keystead.settings import Settings
 
 if TYPE_CHECKING:
+    from keystead.alerting import Alerting
     from keystead.edge import Guard, Tickets
     from keystead.engine import EmbeddedServer, Valkey
-    from keystead.jobs import JobBook, RecurringList
+    from keystead.jobs import JobBook, ProgramJobs, RecurringList
+    from keystead.messaging.sandbox import Sandbox
     from keystead.keys import Keyspace, Layout, Registry
     from keystead.members import Activity, Users
+    from keystead.operations import Alerts
     from keystead.stats import Catalogue, Charts, Rotation
     from keystead.store import Database, Files, SqlOutbox, Uploads
-    from keystead.switchboard import Crewed, Switchboard
+    from keystead.switchboard import Crewed, Heard, Switchboard
 
 # Rooms that declare keys; only their keys.py and stats.py are imported to learn them.
 ROOMS = (
-    "edge", "jobs", "store", "stats", "messaging.sending", "messaging.sandbox", "members", "messaging.push",
+    "edge", "jobs", "store", "stats", "operations", "messaging.sending", "messaging.sandbox", "members", "messaging.push",
     "messaging.sms", "messaging.email", "messaging.touches", "messaging.links", "identity", "content", "reminders",
 )
 COUNTING_ROOMS = ROOMS[ROOMS.index("members"):]
 DATABASE_FILE = "keystead.sqlite"
 FILES_DIRECTORY = "files"
 DEFAULT_DATA_DIRECTORY = ".keystead"
+LEAST_SECRET_CHARACTERS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """The services of a running installation; ``server`` is the embedded one, if this process started it.
 
-    ``book`` holds the jobs of the rooms and ``calendar`` says when they run; someone must run them. ``crewed`` is there
-    in a process that works: who works in it all the time.
+    ``book`` holds the jobs of the rooms and ``calendar`` says when they run; someone must run them, and those of the
+    ``program``. ``crewed`` is there in a process that works: who works in it all the time. ``heard`` is there in one
+    that answers HTTP: how calls of providers are judged.
     """
 
     settings: Settings
@@ -59,13 +66,26 @@ class Running:
     book: "JobBook"
     calendar: "RecurringList"
     switchboard: "Switchboard"
+    program: "ProgramJobs"
+    alerting: "Alerting"
     crewed: "Crewed | None" = None
+    heard: "Heard | None" = None
     server: "EmbeddedServer | None" = None
 
     @property
     def catalogue(self) -> "Catalogue":
         """Everything that is counted here."""
         return self.charts.catalogue
+
+    @property
+    def alerts(self) -> "Alerts":
+        """What somebody should look at."""
+        return self.alerting.alerts
+
+    @property
+    def sandbox(self) -> "Sandbox | None":
+        """The sandbox, in a process that answers HTTP, if some channel delivers through it."""
+        return self.heard.sandbox if self.heard is not None else None
 
 
 class App:
@@ -105,9 +125,11 @@ class App:
 
     @cached_property
     def data_directory(self) -> Path:
-        """Where this installation keeps its files: the embedded server's directory, or ``.keystead`` beside us."""
+        """Where this installation keeps its files: as set, the embedded server's directory, or ``.keystead`` here."""
         from keystead.engine.address import Kind, parse
 
+        if self.settings.installation.directory and not self._is_embedded:
+            return Path(self.settings.installation.directory)
         address = parse(self.settings.valkey.url)
         if address.kind is Kind.EMBEDDED and address.path is not None:
             return address.path
@@ -123,36 +145,70 @@ class App:
         """Where object files are: as set, or a directory in the data directory."""
         return self.settings.store.files_url or (self.data_directory / FILES_DIRECTORY).absolute().as_uri()
 
-    def tickets(self, clock: SystemClock | None = None) -> "Tickets":
-        """Tickets under the secret of the data directory; makes the secret on first use. Needs no server."""
-        from keystead.edge import Tickets, load_secret
+    @cached_property
+    def secret(self) -> bytes:
+        """What signs log-ins, tokens and links: as set, or the one of the data directory, made on first use."""
+        from keystead.edge import load_secret
 
-        return Tickets(load_secret(self.data_directory), clock or SystemClock())
+        given = self.settings.installation.secret
+        if not given:
+            return load_secret(self.data_directory)
+        if len(given) < LEAST_SECRET_CHARACTERS:
+            raise Invalid(f"installation.secret has {len(given)} characters; at least {LEAST_SECRET_CHARACTERS} are "
+                          "needed, such as those that `openssl rand -hex 32` prints")
+        return sha256(b"keystead installation\0" + given.encode()).digest()
+
+    def clock(self) -> SystemClock:
+        """The clock of this installation, to be set by its server; a demonstration's may run faster."""
+        from keystead.pace import read_pace
+
+        return SystemClock(pace=read_pace(self.data_directory)) if self._is_embedded else SystemClock()
+
+    @property
+    def _is_embedded(self) -> bool:
+        return self.settings.valkey.url.startswith("embedded://")
+
+    def tickets(self, clock: Clock | None = None) -> "Tickets":
+        """Tickets under the secret of the data directory; makes the secret on first use. Needs no server.
+
+        They last in real time, however fast the installation's clock runs.
+        """
+        from keystead.edge import Tickets
+
+        return Tickets(self.secret, real(clock or SystemClock()))
 
     @asynccontextmanager
     async def running(
-        self, *, start_server: bool = False, works: bool = False, public_url: str = ""
+        self, *, start_server: bool = False, works: bool = False, answers: bool | None = None, public_url: str = "",
+        on_step: Callable[[str], None] = lambda step: None,
     ) -> AsyncIterator[Running]:
         """Connect and build the services, tables brought up to date; everything is closed again at the end.
 
         ``start_server`` also starts the embedded server, if the settings name one, and stops it at the end. Without
         it a running one is attached to. ``works``: this process will run the jobs of the rooms and their crew.
-        ``public_url``: where the HTTP server is reached, unless the settings say.
+        ``answers``: it will answer HTTP at ``public_url``, and so hear providers; as ``works``, if left out. Without
+        it ``public_url`` is where another process does, unless the settings say. ``on_step`` is told what is begun.
         """
-        from keystead.edge import LOOPBACK, Guard, Networks, load_secret
+        from keystead import alerting
+        from keystead.edge import LOOPBACK, Guard, Networks
         from keystead.engine import connect, sync_clock
-        from keystead.jobs import ROOMS_QUEUE, JobBook, RecurringList
+        from keystead.jobs import ROOMS_QUEUE, JobBook, ProgramJobs, RecurringList
         from keystead.keys import sealing
         from keystead.members import Activity, Attribution, Users
         from keystead.members import jobs as members_jobs
         from keystead.messaging.sending import agree_on_lanes
+        from keystead.pace import keeping
         from keystead.stats import Charts, FamilyTables, Rotation
         from keystead.stats import jobs as stats_jobs
         from keystead.store import Database, Files, SqlOutbox, Sweep, Uploads, open_files
         from keystead.store import jobs as store_jobs
         from keystead.switchboard import Ground, Switchboard
 
-        settings, catalogue, clock, book = self.settings, self.catalogue(), SystemClock(), JobBook()
+        settings, catalogue, clock, book = self.settings, self.catalogue(), self.clock(), JobBook()
+        if settings.clock.speed != 1.0 and not self._is_embedded:
+            raise Invalid("clock.speed makes the days of a demonstration pass quickly; with a server of your own, time "
+                          "stays what it is: leave it at 1")
+        program, answers_here = ProgramJobs.of(self.program), works if answers is None else answers
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:
             stack.enter_context(sealing(settings.messaging.payload_keys))
@@ -160,16 +216,20 @@ class App:
             if start_server and url.startswith("embedded://"):
                 from keystead.engine import EmbeddedServer
 
+                on_step("Starting Valkey")
                 server = await stack.enter_async_context(
                     EmbeddedServer.start(self.data_directory, settings.embedded)
                 )
                 url = server.url
+                clock.pace = await stack.enter_async_context(keeping(self.data_directory, settings.clock.speed))
+            on_step("Connecting to the server")
             valkey = await connect(url, settings=settings.valkey, lanes=settings.messaging.lanes)
             stack.push_async_callback(valkey.aclose)
             await sync_clock(valkey, clock)
             await agree_on_lanes(valkey)
             tickets = self.tickets(clock)
             database = await stack.enter_async_context(Database.open(self.database_url))
+            on_step("Bringing tables up to date")
             await database.migrate()
             tables = FamilyTables(catalogue)
             await tables.ensure(database)
@@ -182,21 +242,27 @@ class App:
             store_jobs.register(book, Sweep(valkey, database, objects, clock), uploads)
             stats_jobs.register(book, rotation, valkey, clock)
             members_jobs.register(book, valkey, Attribution(database, outbox, clock), clock)
+            members_jobs.register_leaving(book, users)
             calendar = [*store_jobs.recurring(), *stats_jobs.recurring(catalogue), *members_jobs.recurring()]
             reached_at = settings.messaging.public_url or public_url or f"http://127.0.0.1:{settings.http.port}"
             switchboard = Switchboard(Ground(
-                settings, valkey, database, outbox, clock, tickets, load_secret(self.data_directory),
+                settings, valkey, database, outbox, clock, tickets, self.secret,
                 reached_at.rstrip("/"),
             ))
-            crewed = await stack.enter_async_context(switchboard.working(book)) if works else None
+            on_step("Opening the rooms")
+            here = (public_url or f"http://127.0.0.1:{settings.http.port}").rstrip("/")
+            heard = await stack.enter_async_context(switchboard.hearing(here)) if answers_here else None
+            crewed = await stack.enter_async_context(switchboard.working(book, heard)) if works else None
             if crewed is not None:
                 calendar += crewed.recurring
+                alerting.register(book, switchboard.email)
+            registry = self.registry(valkey.layout)
             yield Running(
                 settings=settings,
                 clock=clock,
                 data_directory=self.data_directory,
                 valkey=valkey,
-                registry=self.registry(valkey.layout),
+                registry=registry,
                 guard=Guard(valkey, uncounted=Networks(LOOPBACK.networks + uncounted.networks)),
                 tickets=tickets,
                 database=database,
@@ -210,6 +276,9 @@ class App:
                 book=book,
                 calendar=RecurringList(calendar, queue=ROOMS_QUEUE),
                 switchboard=switchboard,
+                program=program,
+                alerting=alerting.alerting(settings, valkey, clock, registry, catalogue, database),
                 crewed=crewed,
+                heard=heard,
                 server=server,
             )

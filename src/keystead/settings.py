@@ -76,13 +76,29 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class InstallationSettings:
+    """What all processes of one installation share."""
+
+    directory: str = _setting(
+        "", "where its own files are: the secret, and SQLite and object files unless store says otherwise; empty for "
+        "the directory of the embedded server, or .keystead in the working directory"
+    )
+    secret: str = _setting(
+        "", "signs log-ins, tokens and links, 32 characters or more and the same in all processes; empty for the one "
+        "that is kept in the directory, which processes on several machines do not share", secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramSettings:
     """Your own program, beside which Keystead runs."""
 
     modules: str = _setting(
-        "", "comma-separated modules of your program, such as shop.stats: their keys are shown, and what their "
-        "families count is rotated and charted"
+        "", "comma-separated modules of your program, such as shop.stats: their keys are shown, what their families "
+        "count is rotated and charted, and their jobs are run"
     )
+    queues: str = _setting("hot", "comma-separated queues whose jobs are run, besides those of its recurring lists")
+    concurrent_jobs: int = _setting(100, "jobs of the program that run at once in one process")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +233,38 @@ class RemindersSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockSettings:
+    """What time it is."""
+
+    speed: float = _setting(
+        1.0, "how many seconds pass in a real one: 1 is the real time, 288 makes a day last five minutes; only for "
+        "demonstrations, with the embedded server"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AlertsSettings:
+    """Alerts that reach somebody."""
+
+    webhook_url: str = _setting(
+        "", "events of alerts are posted here as JSON; empty for no webhook", secret=True
+    )
+    webhook_secret: str = _setting(
+        "", "signs what is posted (header Keystead-Signature, HMAC-SHA256); empty for no signature", secret=True
+    )
+    mail_to: str = _setting(
+        "", "address that mail about alerts goes to; empty for none, or with the sandbox for mail that only it shows"
+    )
+    watch_seconds: float = _setting(15.0, "all watchers look this often, in one of the processes")
+    repeat_seconds: float = _setting(4 * 3600.0, "an alert that stays open is told again after this pause")
+    queue_seconds: float = _setting(300.0, "a queue is stuck when its oldest item has waited so long")
+    rotation_seconds: float = _setting(2 * 3600.0, "rotation is late when a day is here so long after it was due")
+    dead_letter_seconds: float = _setting(3600.0, "dead letters are told of for so long after they became more")
+    audit_seconds: float = _setting(600.0, "the pause between walks for keys that nothing declares; 0 for no walks")
+    memory_share: float = _setting(0.85, "share of the server's limit, or of its machine, from which memory is high")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Log lines."""
 
@@ -232,16 +280,7 @@ class Settings:
     valkey: ValkeySettings = field(default_factory=ValkeySettings)
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
-@dataclass(frozen=True, slots=True)
-class ClockSettings:
-    """What time it is."""
-
-    speed: float = _setting(
-        1.0, "how many seconds pass in a real one: 1 is the real time, 288 makes a day last five minutes; only for "
-        "demonstrations, with the embedded server"
-    )
-
-
+    installation: InstallationSettings = field(default_factory=InstallationSettings)
     program: ProgramSettings = field(default_factory=ProgramSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
     messaging: MessagingSettings = field(default_factory=MessagingSettings)
@@ -250,6 +289,8 @@ class ClockSettings:
     push: PushSettings = field(default_factory=PushSettings)
     links: LinksSettings = field(default_factory=LinksSettings)
     reminders: RemindersSettings = field(default_factory=RemindersSettings)
+    clock: ClockSettings = field(default_factory=ClockSettings)
+    alerts: AlertsSettings = field(default_factory=AlertsSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 
@@ -267,7 +308,6 @@ class Setting:
     @property
     def environment_name(self) -> str:
         return "KEYSTEAD_" + self.name.replace(".", "_").upper()
-    clock: ClockSettings = field(default_factory=ClockSettings)
 
 
 def all_settings() -> Iterator[Setting]:

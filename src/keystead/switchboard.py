@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.edge import Tickets
 from keystead.engine import Valkey
 from keystead.errors import Invalid
@@ -15,6 +15,8 @@ from keystead.members import jobs as members_jobs
 from keystead.messaging.email import (
     Email,
     EmailGateway,
+    Fetch,
+    Fetched,
     News,
     Templates,
     TemplateTokens,
@@ -112,7 +114,7 @@ class Switchboard:
                                suppressed=self.suppressed_numbers)
         self.news_rooms = [News(lane, clock) for lane in valkey.lanes]
         self.templates = Templates(settings.email.templates)
-        self.template_tokens = TemplateTokens(ground.secret, clock)
+        self.template_tokens = TemplateTokens(ground.secret, real(clock))
         self.unsubscribing = Unsubscribing(
             ground.tickets, self.suppression, self.suppressed_email, ground.public_url
         )
@@ -160,26 +162,50 @@ class Switchboard:
         return any(channel.provider == SANDBOX and not channel.url for channel in channels)
 
     @asynccontextmanager
-    async def working(self, book: JobBook) -> AsyncIterator["Crewed"]:
-        """Open the ways to the providers and put the jobs of the rooms into the book, for as long as the block runs."""
-        async with AsyncExitStack() as stack:
-            yield await self._crewed(stack, book)
-
-    async def _crewed(self, stack: AsyncExitStack, book: JobBook) -> "Crewed":
+    async def hearing(self, local_url: str) -> AsyncIterator["Heard"]:
+        """For a process that answers HTTP at ``local_url``: who judges calls of providers, and the sandbox it shows."""
         import aiohttp
 
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+            sandbox = self._sandbox(local_url)
+            fetch = fetching(session)
+            if sandbox is not None:
+                await sandbox.faults.refresh()
+                fetch = _fetching_here(sandbox, fetch)
+            yield Heard(sandbox, Verifier(self._trust(sandbox), self.ground.clock, fetch))
+
+    @asynccontextmanager
+    async def working(self, book: JobBook, heard: "Heard | None" = None) -> AsyncIterator["Crewed"]:
+        """Open the ways to the providers and put the jobs of the rooms into the book, for as long as the block runs.
+
+        Whoever sends to the sandbox serves it for itself on a loopback port that nobody else is told. All of them are
+        one sandbox, since what they hold lies in the server; those that are ``heard`` call the webhooks.
+        """
+        async with AsyncExitStack() as stack:
+            provider_url = ""
+            if self.in_sandbox:
+                from keystead.messaging.sandbox import serving
+
+                sandbox = heard.sandbox if heard is not None else self._sandbox()
+                assert sandbox is not None
+                listener = serving.listening()
+                provider_url = serving.url_of(listener) + "/sandbox"
+                await sandbox.faults.refresh()
+                await stack.enter_async_context(serving.serving(sandbox, listener, calls=False))
+            yield await self._crewed(stack, book, provider_url)
+
+    async def _crewed(self, stack: AsyncExitStack, book: JobBook, sandbox_url: str) -> "Crewed":
         ground, settings = self.ground, self.ground.settings
         valkey, clock, database = ground.valkey, ground.clock, ground.database
-        sandbox = self._sandbox()
-        urls = (sandbox.sms_url, sandbox.push_url, sandbox.email_url) if sandbox is not None else ("", "", "")
-        sms = await stack.enter_async_context(
-            TwilioGateway.open(settings.sms, urls[0] if settings.sms.provider == SANDBOX else "")
+        sms = await stack.enter_async_context(TwilioGateway.open(
+            settings.sms, f"{sandbox_url}/twilio" if sandbox_url and settings.sms.provider == SANDBOX else ""
+        ))
+        push = await stack.enter_async_context(ExpoGateway.open(
+            settings.push, f"{sandbox_url}/expo" if sandbox_url and settings.push.provider == SANDBOX else ""
+        ))
+        email = await stack.enter_async_context(
+            open_gateway(settings.email, sandbox_url=f"{sandbox_url}/ses" if sandbox_url else "")
         )
-        push = await stack.enter_async_context(
-            ExpoGateway.open(settings.push, urls[1] if settings.push.provider == SANDBOX else "")
-        )
-        email = await stack.enter_async_context(open_gateway(settings.email, sandbox_url=urls[2]))
-        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)))
         await self.points.ensure_built_in()
 
         lanes = valkey.lanes
@@ -223,7 +249,6 @@ class Switchboard:
             book, valkey, self.reminder_rows, CountsCheck(valkey, database), clock, moved=reminders.again().moved
         )
         always: list[Work] = [callbacks_relay(lane, clock) for lane in lanes]
-        always += [sandbox] if sandbox is not None else []
         crew: list[Work] = [
             *push_jobs.crew(*push_workers), *sms_jobs.crew(*sms_workers),
             *email_jobs.crew(*email_workers),
@@ -237,13 +262,12 @@ class Switchboard:
         )
         continuous = settings.messaging.workers > 0
         return Crewed(
-            sandbox=sandbox, verifier=Verifier(self._trust(sandbox), clock, fetching(session)),
             crew=(*always, *(crew if continuous else ())),
             # What works all the time needs no single runs, and a run that is killed holds its lock for minutes.
             recurring=(*reminders_jobs.recurring_rows(), *(() if continuous else single_runs)),
         )
 
-    def _sandbox(self) -> "Sandbox | None":
+    def _sandbox(self, local_url: str = "") -> "Sandbox | None":
         if not self.in_sandbox:
             return None
         from keystead.messaging.sandbox import Account, Sandbox
@@ -252,7 +276,7 @@ class Switchboard:
         return Sandbox(
             ground.valkey, ground.clock, url=ground.public_url, account=Account(sms.account_sid, sms.auth_token),
             inbound_url=f"{ground.public_url}{API_PREFIX}/sms/inbound_webhook",
-            events_url=f"{ground.public_url}{API_PREFIX}/emails/sns-mail",
+            events_url=f"{ground.public_url}{API_PREFIX}/emails/sns-mail", local_url=local_url,
         )
 
     def _trust(self, sandbox: "Sandbox | None") -> Trust:
@@ -270,11 +294,17 @@ class Switchboard:
 
 
 @dataclass(frozen=True, slots=True)
-class Crewed:
-    """Those who work: ``crew`` all the time, ``recurring`` by the calendar; and who judges calls of the providers."""
+class Heard:
+    """Where providers are heard: who judges their calls, and the sandbox, whose ``work`` calls us in their place."""
 
     sandbox: "Sandbox | None"
     verifier: Verifier
+
+
+@dataclass(frozen=True, slots=True)
+class Crewed:
+    """Those who work: ``crew`` all the time, ``recurring`` by the calendar."""
+
     crew: tuple[Work, ...]
     recurring: tuple[Recurring, ...]
 
@@ -285,6 +315,18 @@ def _share(settings: ChannelSettings, lanes: int) -> ChannelSettings:
         return settings
     return replace(settings, rate_per_second=settings.rate_per_second / lanes,
                    concurrent_requests=max(1, settings.concurrent_requests // lanes))
+
+
+def _fetching_here(sandbox: "Sandbox", fetch: Fetch) -> Fetch:
+    """What the sandbox has is not fetched from outside, where the way to us may lead through a proxy."""
+
+    async def found(url: str) -> Fetched | None:
+        if not url.startswith(sandbox.base_url + "/"):
+            return await fetch(url)
+        raw = await sandbox.fetch(url)
+        return None if raw is None else Fetched(raw, "max-age=86400")
+
+    return found
 
 
 def _check(settings: Settings) -> None:

@@ -109,24 +109,10 @@ def load_book(sources: Sequence[str]) -> "JobBook":
 
 def load_recurring(sources: Sequence[str], book: "JobBook") -> list["RecurringList"]:
     """The recurring jobs that these modules hold, alone or in lists: one list for each queue that they go to."""
-    from keystead.jobs import Recurring, RecurringList
+    from keystead.jobs.program import calendars_of
 
-    values = [value for source in sources for value in vars(_module(source.partition(":")[0])).values()]
-    lists = [value for value in values if isinstance(value, RecurringList)]
-    # One that stands in a list and under a name of its own counts once, and goes where the list says.
-    listed = {id(entry) for one in lists for entry in one}
-    loose = {id(entry): entry for value in values for entry in (value if isinstance(value, list | tuple) else [value])
-             if isinstance(entry, Recurring) and id(entry) not in listed}
-    if loose:
-        lists.append(RecurringList(loose.values()))
-    calendars: list[RecurringList] = []
-    for queue in dict.fromkeys(one.queue.name for one in lists):
-        same = [one for one in lists if one.queue.name == queue]
-        entries = {id(entry): entry for one in same for entry in one}
-        calendars.append(RecurringList(entries.values(), version=max(one.version for one in same), queue=queue))
-    for calendar in calendars:
-        calendar.check(book)
-    return [calendar for calendar in calendars if len(calendar)]
+    modules = {name: _module(name) for name in (source.partition(":")[0] for source in sources)}
+    return calendars_of(list(modules.values()), book)
 
 
 def _module(name: str) -> ModuleType:

@@ -1,6 +1,14 @@
 """The assembled HTTP server: doors of the rooms, log-in, status, documentation, dashboard."""
 
-from keystead.web.links import login_link, program_token
-from keystead.web.serving import Ready, serve
+from typing import TYPE_CHECKING
 
-__all__ = ["Ready", "login_link", "program_token", "serve"]
+from keystead.fronts import opened_when_used
+
+if TYPE_CHECKING:
+    from keystead.web.housekeeping import Housekeeping
+    from keystead.web.links import login_link, program_token
+    from keystead.web.serving import Ready, serve
+else:
+    __getattr__ = opened_when_used(__name__)
+
+__all__ = ["Housekeeping", "Ready", "login_link", "program_token", "serve"]

@@ -25,7 +25,7 @@ TEMPLATES_PREFIX = "/api/3"
 
 
 def include(app: FastAPI, running: Running, prefix: str) -> None:
-    """Open the doors. Calls of providers are only heard where somebody works on them."""
+    """Open the doors. What providers call us with is queued; whoever works takes it up, here or elsewhere."""
     board = running.switchboard
     doors = [
         members_routes(board.contacts, board.tokens, board.timezones, Jobs(running.valkey, clock=running.clock)),
@@ -35,15 +35,15 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
         links_routes(board.links, board.link_unsubscribing),
         reminders_routes(board.reminders, board.contacts),
     ]
-    if running.crewed is not None:
+    if running.heard is not None:
         doors += [
             sms_routes(board.sms_rooms, board.inbound, auth_token=running.settings.sms.auth_token,
                        public_url=lambda: board.ground.public_url),
-            email_routes(board.news_rooms, running.crewed.verifier, board.unsubscribing, board.template_tokens),
+            email_routes(board.news_rooms, running.heard.verifier, board.unsubscribing, board.template_tokens),
         ]
     for door in doors:
         app.include_router(door, prefix=prefix)
     app.include_router(template_routes(board.templates, board.template_tokens), prefix=TEMPLATES_PREFIX)
     app.include_router(landing_routes(board.links, board.link_unsubscribing, board.pages, running.guard))
-    if running.crewed is not None and running.crewed.sandbox is not None:
-        app.include_router(sandbox_routes(running.crewed.sandbox))
+    if running.sandbox is not None:
+        app.include_router(sandbox_routes(running.sandbox))

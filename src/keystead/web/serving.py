@@ -29,18 +29,24 @@ class Ready:
 
 
 async def serve(
-    app: App, *, dashboard: bool = True, on_ready: Callable[[Ready], None] | None = None,
+    app: App, *, dashboard: bool = True, works: bool = True, shares_port: bool = False,
+    on_ready: Callable[[Ready], None] | None = None, on_step: Callable[[str], None] = lambda step: None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Start everything, call ``on_ready`` once requests are answered, and serve until SIGINT, SIGTERM or ``stop``.
 
+    Without ``works`` only requests are answered, and no server is started: jobs are run by other processes.
+    ``shares_port``: others of this user may listen on the same port and get their share of the connections.
     Refuses with ``Invalid`` a port that is taken, before anything else is started. Open websockets do not delay the
     stop by more than a couple of seconds. Raises ``Unavailable`` when the embedded server was given up.
     """
-    with _listening(app.settings.http) as listener:
+    with listening(app.settings.http, shared=shares_port) as listener:
         port = listener.getsockname()[1]
-        public_url = _base_url(app.settings.http.host, port)
-        async with app.running(start_server=True, works=True, public_url=public_url) as running:
+        public_url = base_url(app.settings.http.host, port)
+        async with app.running(
+            start_server=works, works=works, answers=True, public_url=public_url, on_step=on_step
+        ) as running:
+            on_step("Opening the doors")
             from keystead.web.server import build
 
             assembled = build(running, port=port, dashboard=dashboard)
@@ -61,16 +67,16 @@ async def _run(
     stop: asyncio.Event,
 ) -> None:
     server = _Server(config)
-    base_url = _base_url(running.settings.http.host, listener.getsockname()[1])
+    address = base_url(running.settings.http.host, listener.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(server.serve(sockets=[listener]))
         helpers = [tasks.create_task(_stop_when_told(server, stop)), tasks.create_task(server.ready.wait())]
         failing = tasks.create_task(_stop_when_failed(server, running))
         await asyncio.wait({serving, helpers[1]}, return_when=asyncio.FIRST_COMPLETED)
         if server.started:
-            write_address(running.data_directory, base_url)
+            write_address(running.data_directory, address)
             if on_ready is not None:
-                on_ready(Ready(base_url, link_to(base_url, running.tickets, running.settings.http)))
+                on_ready(Ready(address, link_to(address, running.tickets, running.settings.http)))
         try:
             await serving
         finally:
@@ -124,11 +130,14 @@ async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def _listening(settings: HttpSettings) -> Iterator[socket.socket]:
+def listening(settings: HttpSettings, *, shared: bool = False) -> Iterator[socket.socket]:
+    """A socket on the address of the settings. ``Invalid``, with what to do, when it cannot be had."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             listener.bind((settings.host, settings.port))
             listener.listen(512)
@@ -151,6 +160,7 @@ def _why_not(settings: HttpSettings, error: OSError) -> str:
     return f"cannot listen on {settings.host}: {error.strerror or error}; set http.host to an address of this machine"
 
 
-def _base_url(host: str, port: int) -> str:
+def base_url(host: str, port: int) -> str:
+    """Where a server that listens there is reached on this machine."""
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{shown}:{port}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from keystead.messaging.email.news import News
     from keystead.messaging.email.sender import Sender
-    from keystead.messaging.email.sns import Trust, Verifier, fetching
+    from keystead.messaging.email.sns import Fetch, Fetched, Trust, Verifier, fetching
     from keystead.messaging.email.suppressed import Suppressed
     from keystead.messaging.email.template_tokens import TemplateTokens
     from keystead.messaging.email.templates import NotRendered, Rendered, Templates
@@ -32,6 +32,8 @@ __all__ = [
     "EmailGateway",
     "EmailSuccess",
     "Failures",
+    "Fetch",
+    "Fetched",
     "News",
     "NotRendered",
     "OutgoingEmail",

@@ -46,8 +46,10 @@ class Caller:
 
     def __init__(
         self, valkey: Valkey, clock: Clock, ledger: Ledger, board: FaultBoard, sns: Sns, account: Account,
-        inbound_url: str,
+        inbound_url: str, reached: tuple[str, str] = ("", ""),
     ) -> None:
+        """``reached``: addresses that begin with the first are reached at the second, whatever way the world takes."""
+        self._reached = reached
         self._valkey = valkey
         self._clock = clock
         self._ledger = ledger
@@ -196,6 +198,10 @@ class Caller:
         }
         return await self._post(url, urlencode(fields).encode(), headers, answered)
 
+    def _where(self, url: str) -> str:
+        public, local = self._reached
+        return local + url[len(public):] if local and url.startswith(public + "/") else url
+
     async def _post(
         self, url: str, body: bytes, headers: Mapping[str, str], answered: list[str] | None = None
     ) -> Outcome:
@@ -204,7 +210,7 @@ class Caller:
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS), connector=aiohttp.TCPConnector(limit=AT_ONCE)
             )
         try:
-            async with self._http.post(url, data=body, headers=dict(headers), allow_redirects=False) as response:
+            async with self._http.post(self._where(url), data=body, headers=dict(headers), allow_redirects=False) as response:
                 text = await response.text(errors="replace")
         except (aiohttp.ClientError, TimeoutError, ValueError) as problem:
             _log.info("a webhook was not reached", problem=type(problem).__name__)

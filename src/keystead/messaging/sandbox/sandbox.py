@@ -1,6 +1,7 @@
 """The sandbox: three providers behind one handler, and the work that goes on behind them."""
 
 import asyncio
+import contextlib
 from typing import Final, Protocol
 from urllib.parse import parse_qs
 
@@ -41,12 +42,13 @@ class Sandbox:
 
     ``app`` answers HTTP; ``work`` calls webhooks and must run beside it. All that was accepted lies in the server
     before it is answered, so either may be killed at any time. ``inbound_url`` is told of texts that people send,
-    ``events_url`` of what becomes of email, once it has confirmed that it wants to know.
+    ``events_url`` of what becomes of email, once it has confirmed that it wants to know. ``local_url``: where webhooks
+    under ``url`` are called in fact, if we run beside who answers them: the way through the world may not be open.
     """
 
     def __init__(
         self, valkey: Valkey, clock: Clock, *, url: str, account: Account, inbound_url: str = "",
-        events_url: str = "", keep_messages: int = 10_000, key_bits: int = 2048,
+        events_url: str = "", keep_messages: int = 10_000, key_bits: int = 2048, local_url: str = "",
     ) -> None:
         self._clock = clock
         self._valkey = valkey
@@ -58,7 +60,8 @@ class Sandbox:
         self.faults = FaultBoard(valkey)
         self.outbox = Outbox(valkey)
         self._sns = Sns(valkey, clock, self.base_url, key_bits=key_bits)
-        self._caller = Caller(valkey, clock, self.ledger, self.faults, self._sns, account, inbound_url)
+        self._caller = Caller(valkey, clock, self.ledger, self.faults, self._sns, account, inbound_url,
+                              (url.rstrip("/"), local_url.rstrip("/")))
         self._providers: dict[str, Provider] = {
             "expo": Expo(self.ledger, clock),
             "twilio": Twilio(self.ledger, self.faults, clock, account, self._caller.call),
@@ -111,6 +114,22 @@ class Sandbox:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._caller.work(stop))
             group.create_task(self._keep_up(stop))
+
+    async def follow(self, stop: asyncio.Event) -> None:
+        """Only learn of faults set elsewhere, for one that answers while another calls. Until told to stop."""
+        while not stop.is_set():
+            with contextlib.suppress(Unavailable):  # the next look may find it back
+                await self.faults.refresh()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), REFRESH_SECONDS)
+
+    async def fetch(self, url: str) -> bytes | None:
+        """What a GET of an address of ours would give, without going there; None if it is not ours, or not there."""
+        if not url.startswith(self.base_url + "/"):
+            return None
+        path, _, query = url.removeprefix(self.base_url).partition("?")
+        answer = await self.handle(Asked("GET", path, query))
+        return answer.body if answer is not None and answer.status == 200 else None
 
     async def aclose(self) -> None:
         """For one that only answered and never worked: closes what early webhooks opened."""

@@ -21,8 +21,8 @@ def url_of(made: socket.socket) -> str:
 
 
 @asynccontextmanager
-async def serving(sandbox: Sandbox, made: socket.socket) -> AsyncIterator[None]:
-    """Answer on the socket and call webhooks while the block runs."""
+async def serving(sandbox: Sandbox, made: socket.socket, *, calls: bool = True) -> AsyncIterator[None]:
+    """Answer on the socket while the block runs, and call webhooks too unless another does (``calls``)."""
     import uvicorn
 
     class _Server(uvicorn.Server):
@@ -38,7 +38,7 @@ async def serving(sandbox: Sandbox, made: socket.socket) -> AsyncIterator[None]:
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         serves = group.create_task(server.serve([made]))
-        works = group.create_task(sandbox.work(stop))
+        works = group.create_task(sandbox.work(stop) if calls else sandbox.follow(stop))
         try:
             yield
         finally:
