@@ -1,15 +1,40 @@
-"""Looking at a live system: audits, explanations and counts of a server's keys."""
+"""Looking at a live system: audits, explanations and counts of a server's keys, and alerts that reach somebody."""
 
-from keystead.operations.auditor import KEYS_PER_SECOND, audit
-from keystead.operations.counts import PatternCount, PatternCounts, count_patterns
-from keystead.operations.explanation import Explanation, explain, explain_without_server, looks_like_pattern
-from keystead.operations.explanation_inventory import explain_by_inventory, explain_by_inventory_alone
+from typing import TYPE_CHECKING
+
+from keystead.fronts import opened_when_used
+
+if TYPE_CHECKING:
+    from keystead.operations.alerts import AlertRules, Alerts
+    from keystead.operations.auditor import KEYS_PER_SECOND, audit
+    from keystead.operations.counts import PatternCount, PatternCounts, count_patterns
+    from keystead.operations.delivery import MAIL_JOB, Delivery, Webhook
+    from keystead.operations.explanation import Explanation, explain, explain_without_server, looks_like_pattern
+    from keystead.operations.explanation_inventory import explain_by_inventory, explain_by_inventory_alone
+    from keystead.operations.models import Alert, AlertEvent
+    from keystead.operations.patrol import Patrol
+    from keystead.operations.watchers import DeadPlace, ProviderStanding, Trouble, WaitingPlace, Watcher
+else:
+    __getattr__ = opened_when_used(__name__)
 
 __all__ = [
+    "Alert",
+    "AlertEvent",
+    "AlertRules",
+    "Alerts",
+    "DeadPlace",
+    "Delivery",
     "Explanation",
     "KEYS_PER_SECOND",
+    "MAIL_JOB",
     "PatternCount",
     "PatternCounts",
+    "Patrol",
+    "ProviderStanding",
+    "Trouble",
+    "WaitingPlace",
+    "Watcher",
+    "Webhook",
     "audit",
     "count_patterns",
     "explain",

@@ -7,6 +7,7 @@ from keystead.fronts import opened_when_used
 if TYPE_CHECKING:
     from keystead.stats.catalogue import Catalogue, Charted
     from keystead.stats.charts import Charts
+    from keystead.stats.lateness import late_days
     from keystead.stats.rotation import Rotation
     from keystead.stats.rotation_report import Rotated, RotationReport
     from keystead.stats.series import Series
@@ -25,4 +26,5 @@ __all__ = [
     "RotationReport",
     "Series",
     "Statistics",
+    "late_days",
 ]

@@ -20,6 +20,7 @@ from keystead.jobs import FairJobs, Jobs, Tenants
 from keystead.jobs.routes import live_routes as job_live_routes
 from keystead.jobs.routes import routes as job_routes
 from keystead.jobs.routes_tenants import routes as tenant_routes
+from keystead.operations.routes import routes as alert_routes
 from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
@@ -69,6 +70,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
         prefix=API_PREFIX,
     )
     app.include_router(stats_routes(running.charts, running.clock), prefix=API_PREFIX)
+    app.include_router(alert_routes(running.alerts), prefix=API_PREFIX)
     app.include_router(store_routes(running.uploads), prefix=API_PREFIX)
     app.include_router(job_live_routes(running.valkey, running.tickets))
     people.include(app, running, API_PREFIX)

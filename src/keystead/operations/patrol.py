@@ -1,0 +1,117 @@
+"""The patrol: looks with every watcher now and then, and raises and clears alerts by what they say.
+
+Every process of an installation may have one: each round is made by one of them. While the server that keeps alerts is
+away, or refuses to write, each process tells by itself what it can: into its log and by webhook.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from keystead.clock import Clock
+from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import KeysteadError, Unavailable
+from keystead.ids import new_uid
+from keystead.operations.alerts import Alerts
+from keystead.operations.delivery import NotDelivered, Webhook
+from keystead.operations.keys import ROUND
+from keystead.operations.models import AlertEvent, Event
+from keystead.operations.watchers import Watcher
+from keystead.telemetry import counts, logger
+
+AWAY: Final = "valkey_away"
+AWAY_SECONDS: Final = 30.0  # a server that restarts is away for a moment
+LOOK_SECONDS: Final = 60.0  # a watcher that takes longer is given up for this round
+
+counts.describe("alert_watch_failures", "looks of a watcher that failed, by kind")
+
+_log = logger("operations")
+
+
+class Patrol:
+    """Looks every ``every_seconds``, over all processes together."""
+
+    def __init__(
+        self, valkey: Valkey, clock: Clock, alerts: Alerts, watchers: Sequence[Watcher], *, every_seconds: float = 15.0,
+        webhook: Webhook | None = None,
+    ) -> None:
+        self._valkey, self._clock, self._alerts, self._watchers = valkey, clock, alerts, tuple(watchers)
+        self._every = max(1.0, every_seconds)
+        self._alone = _Alone(clock, alerts.rules.repeat_seconds, webhook)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(self._every * random.uniform(0.9, 1.1))
+            await self.beat()
+
+    async def beat(self) -> bool:
+        """One round, unless another process makes or just made it; says whether it was made here."""
+        try:
+            if not await ROUND.at().lasting(self._every * 0.8).try_raise(self._valkey):
+                await self._alone.back()
+                return False
+            for watcher in self._watchers:
+                await self.look(watcher)
+        except (Unavailable, ErrorReply) as error:
+            await self._alone.away(type(error).__name__)
+            return False
+        await self._alone.back()
+        return True
+
+    async def look(self, watcher: Watcher) -> None:
+        """Raise what it says, clear what it does not say any more. A look that fails changes nothing."""
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                troubles = await watcher.look()
+        except (KeysteadError, ErrorReply, TimeoutError, ValueError) as error:
+            counts.add("alert_watch_failures", kind=watcher.kind)
+            _log.warning("a watcher cannot look", kind=watcher.kind, error=type(error).__name__)
+            if isinstance(error, Unavailable):
+                raise
+            return
+        named = {trouble.subject for trouble in troubles}
+        for trouble in troubles:
+            await self._alerts.raise_(watcher.kind, trouble.subject, trouble.says, trouble.severity)
+        for alert in await self._alerts.open():
+            if alert.kind == watcher.kind and alert.subject not in named:
+                await self._alerts.clear(alert.kind, alert.subject)
+
+
+class _Alone:
+    """What one process tells while alerts cannot be kept: that they cannot, once in a pause, and when it is over."""
+
+    def __init__(self, clock: Clock, repeat_seconds: float, webhook: Webhook | None) -> None:
+        self._clock, self._repeat, self._webhook = clock, repeat_seconds, webhook
+        self._since: float | None = None
+        self._told_at: float | None = None
+
+    async def away(self, why: str) -> None:
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if now - self._since < AWAY_SECONDS or (self._told_at is not None and now - self._told_at < self._repeat):
+            return
+        if await self._tell("opened", f"alerts cannot be kept: {why} for {now - self._since:.0f} s"):
+            self._told_at = now
+
+    async def back(self) -> None:
+        self._since = None
+        if self._told_at is not None and await self._tell("cleared", "alerts can be kept again"):
+            self._told_at = None
+
+    async def _tell(self, event: Event, says: str) -> bool:
+        now = self._clock.now()
+        _log.error("alert", what=event, kind=AWAY, subject="server", says=says, severity="critical")
+        if self._webhook is None:
+            return True
+        told = AlertEvent(uid=new_uid("alert"), event=event, kind=AWAY, subject="server", says=says,
+                          severity="critical", at=now, opened_at=now)
+        try:
+            await self._webhook([told], now=now)
+        except NotDelivered as error:
+            _log.warning("an alert did not reach anybody yet", way="webhook", error=str(error))
+            return False
+        return True
