@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from keystead.clock import Clock, SystemClock
+from keystead.engine import Valkey
 from keystead.errors import NotFound
 from keystead.jobs.models import JobRecord
 
@@ -23,6 +25,8 @@ class RunningJob:
     uid: str
     queue: str
     is_stopping: Callable[[], bool]
+    on: Valkey | None = None
+    by: Clock | None = None
     tells: Tells | None = None  # only of a job that was enqueued with progress, or declared so
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -35,6 +39,17 @@ class RunningJob:
         """The same for a job that is not async."""
         if self.loop is not None:
             asyncio.run_coroutine_threadsafe(self.progress(message, at, of), self.loop).result()
+
+    @property
+    def valkey(self) -> Valkey:
+        """The connection of the worker that runs it, for what the job reads and counts; it stays open for others."""
+        if self.on is None:
+            raise NotFound("this job runs without a worker, and so without a connection")
+        return self.on
+
+    def now(self) -> float:
+        """The time by the worker's clock, which the server has set."""
+        return SystemClock().now() if self.by is None else self.by.now()
 
     @property
     def name(self) -> str:

@@ -123,7 +123,7 @@ class FairWorker:
         try:
             if job is None:
                 raise GiveUp(f"no job is named {record.name[:200]}")
-            context = RunningJob(record, item.id, "fair", lambda: self._stopping)
+            context = RunningJob(record, item.id, "fair", lambda: self._stopping, self._valkey, self._clock)
             await self._execution.run(job, context, job.timeout_seconds)
         except GiveUp as error:
             _log.error("job given up", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))

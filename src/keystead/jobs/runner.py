@@ -81,7 +81,9 @@ class Runner:
         """Nothing to do but call a function: the path that nearly all jobs take."""
         record = item.value
         job = self._book.jobs[record.name]
-        running.set(RunningJob(record, record.uid, station.queue.name, self._is_stopping))
+        running.set(RunningJob(
+            record, record.uid, station.queue.name, self._is_stopping, self._valkey, self._clock
+        ))
         try:
             await job.function(**record.kwargs)
         except TypeError as error:
@@ -147,7 +149,9 @@ class Runner:
                     self._valkey, name=record.name, queued_at=record.queued_at, status="running",
                     started_at=self._clock.now(), worker=self._worker, attempts=record.attempt + 1,
                 )
-        context = RunningJob(record, record.uid, station.queue.name, self._is_stopping)
+        context = RunningJob(
+            record, record.uid, station.queue.name, self._is_stopping, self._valkey, self._clock
+        )
         if self._at_most_once:
             return await self._run_once(station, item, job, context)
         try:

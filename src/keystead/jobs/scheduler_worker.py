@@ -221,7 +221,7 @@ class SchedulerWorker:
     async def _call(self, task: Task, job: Job[..., Any]) -> Exception | None:
         record = JobRecord(task.type, task.args, task.created_at, uid=task.id, attempt=task.attempts)
         try:
-            context = RunningJob(record, task.id, "", self._stopping.is_set)
+            context = RunningJob(record, task.id, "", self._stopping.is_set, self._valkey, self._clock)
             await self._execution.run(job, context, job.timeout_seconds)
         except Exception as error:
             return error
