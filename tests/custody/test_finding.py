@@ -1,9 +1,13 @@
 """What is found of a person, and of nobody else."""
 
+from functools import partial
+
+from keystead.custody import finding
 from keystead.custody.finding import Finder, speaks_of_people
 from keystead.custody.person import Person
-from keystead.engine import Valkey
+from keystead.engine import Valkey, connect
 from keystead.inventory import Entry, Fact, Inventory
+from keystead.survey import Sparing
 
 from .shop import ANN, BOB, MAIL, SHOP, fill
 
@@ -55,3 +59,21 @@ def test_variables_and_marks_speak_of_people() -> None:
     assert speaks_of_people(Entry("cart:{user_id}")) and speaks_of_people(Entry("x:{y}", variables=(("y", "email"),)))
     assert speaks_of_people(Entry("x", personal=Fact(True)))
     assert not speaks_of_people(Entry("cart:{id}")) and not speaks_of_people(Entry("user_id:{x}", kind="opaque"))
+
+
+async def test_search_ends_when_the_server_stays_slow(valkey: Valkey, fault_proxy, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    async with valkey.pipeline(transaction=False) as pipe:
+        for number in range(5000):
+            pipe.set(f"stray|{ANN}|{number}", "x")
+        await pipe.execute()
+    proxy = await fault_proxy()
+    near = await connect(proxy.url)
+    monkeypatch.setattr(finding, "Sparing", partial(Sparing, late_seconds=0.1, give_up_seconds=0.3))
+
+    def slow_down(done: int, total: int) -> None:
+        if done:
+            proxy.delay(0.25)
+
+    found = await Finder(near, SHOP, Person([ANN])).search(all_values=False, progress=slow_down)
+    await near.aclose()
+    assert "answers slowly" in found.partial and 0 < len(found.holdings) < 5000

@@ -1,5 +1,6 @@
 """``keystead keys erase``: take one person out of a server."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -82,13 +83,16 @@ def erase(
 
 async def _erase(settings: "Settings", inventory: "Inventory", ids: tuple[str, ...], really: bool, everywhere: bool,
                  keys_per_second: int) -> "Erasure":
-    from keystead.custody import Person, erase
+    from keystead.custody import Erasing, Person
 
     valkey = await open_any(settings)
+    work = Erasing(valkey, inventory, Person(ids), really=really, everywhere=everywhere,
+                   server=valkey.address.display if valkey.address else "")
     try:
         with progress("Searching") as told:
-            return await erase(valkey, inventory, Person(ids), really=really, everywhere=everywhere, progress=told,
-                               server=valkey.address.display if valkey.address else "", keys_per_second=keys_per_second)
+            return await work.run(keys_per_second=keys_per_second, progress=told)
+    except asyncio.CancelledError:  # Ctrl-C: what is gone by now must stand in the receipt
+        return work.so_far("interrupted; run it again to finish")
     finally:
         await valkey.aclose()
 

@@ -95,30 +95,61 @@ async def erase(
     Nothing is changed unless ``really``. A key whose name bears the identifier goes whole; of the others only the
     fields, members, elements and entries that hold it. With ``everywhere`` keys that are not marked personal, or not in
     the inventory at all, are treated likewise; without it they are leftovers, for somebody to judge. If the server
-    goes away, the outcome says what was done until then.
+    goes away, or stays slow, the outcome says what was done until then.
     """
-    finder = Finder(valkey, inventory, person, everywhere=everywhere)
-    first = await finder.search(all_values=not really, keys_per_second=keys_per_second, progress=progress)
-    pairs = Pairs(inventory)
-    acts: list[Act] = []
-    after, partial = first, first.partial
-    try:
-        for holding in first.holdings:
-            if holding.ours and not (really and partial):
-                acts.append(await _act(valkey, finder, holding, person, really))
-                if holding.whole and not acts[-1].kept:
-                    for index, type in await pairs.leave_no_member(valkey, holding, really=really):
-                        acts.append(_in_index(pairs.pattern(index), index, type, really))
-        if really and not partial:
-            after = await finder.search(all_values=True, keys_per_second=keys_per_second, progress=progress)
-            partial = after.partial
-    except Unavailable as error:
-        partial = f"the server went away after {len(acts)} acts; run it again: {error}"
-    first.notes += await _other_databases(valkey)
-    leftovers = [holding for holding in after.holdings
-                 if (really and after is not first) or not holding.ours or holding.unsure]
-    return Erasure(person, server, datetime.now(UTC), really, tuple(acts), tuple(leftovers), after.keys,
-                   after.unreadable, _notes(first, after, really), partial)
+    work = Erasing(valkey, inventory, person, really=really, everywhere=everywhere, server=server)
+    return await work.run(keys_per_second=keys_per_second, progress=progress)
+
+
+class Erasing:
+    """One erasure that can be asked at any time what it has done: also after it was cancelled in the middle."""
+
+    def __init__(
+        self, valkey: Valkey, inventory: Inventory, person: Person, *, really: bool = False, everywhere: bool = False,
+        server: str = "",
+    ) -> None:
+        self._valkey, self._person, self._really, self._server = valkey, person, really, server
+        self._finder = Finder(valkey, inventory, person, everywhere=everywhere)
+        self._pairs = Pairs(inventory)
+        self._acts: list[Act] = []
+        self._first = self._after = Search()
+
+    async def run(self, *, keys_per_second: float | None = 20_000, progress: Progress | None = None) -> Erasure:
+        """Search, erase if told, search again. Once."""
+        really = self._really
+        self._first = self._after = await self._finder.search(
+            all_values=not really, keys_per_second=keys_per_second, progress=progress
+        )
+        partial = self._first.partial
+        try:
+            if not (really and partial):
+                for holding in self._first.holdings:
+                    if holding.ours:
+                        await self._erase(holding)
+            if really and not partial:
+                self._after = await self._finder.search(
+                    all_values=True, keys_per_second=keys_per_second, progress=progress
+                )
+                partial = self._after.partial
+        except Unavailable as error:
+            partial = f"the server went away after {len(self._acts)} acts; run it again: {error}"
+        self._first.notes += await _other_databases(self._valkey)
+        return self.so_far(partial)
+
+    def so_far(self, partial: str) -> Erasure:
+        """The outcome as it stands; ``partial`` says why it is not finished, if it is not."""
+        first, after, really = self._first, self._after, self._really
+        leftovers = [holding for holding in after.holdings
+                     if (really and after is not first) or not holding.ours or holding.unsure]
+        return Erasure(self._person, self._server, datetime.now(UTC), really, tuple(self._acts), tuple(leftovers),
+                       after.keys, after.unreadable, _notes(first, after, really), partial)
+
+    async def _erase(self, holding: Holding) -> None:
+        act = await _act(self._valkey, self._finder, holding, self._person, self._really)
+        self._acts.append(act)
+        if holding.whole and not act.kept:
+            for index, type in await self._pairs.leave_no_member(self._valkey, holding, really=self._really):
+                self._acts.append(_in_index(self._pairs.pattern(index), index, type, self._really))
 
 
 async def _other_databases(valkey: Valkey) -> list[str]:

@@ -11,6 +11,7 @@ from keystead.custody.reading import CHUNK_BYTES, Part, Unreadable, ask, parts
 from keystead.engine import ErrorReply, Valkey, scan
 from keystead.errors import Unavailable
 from keystead.inventory import Entry, Inventory, Matcher
+from keystead.survey import Sparing
 
 EVERY_MEMBER_HAS: Final = "every member has"  # how an inventory says that an index has records
 _AT_ONCE: Final = 100
@@ -65,15 +66,18 @@ class Finder:
                      progress: Progress | None = None) -> Search:
         """Every key, gently. With ``all_values`` the values of keys that are not marked personal are read too.
 
-        If the server goes away, what was found until then is given, and ``partial`` says so.
+        If the server goes away, or stays slow, what was found until then is given, and ``partial`` says so.
         """
         found = Search()
         try:
+            sparing = Sparing(await self._valkey.nodes())
+            await sparing.hold_back()  # how quick the server is before we begin
             async for batch in scan(self._valkey, batch_keys=_AT_ONCE, keys_per_second=keys_per_second,
                                     progress=progress):
                 looked = await asyncio.gather(*(self._look(key, all_values, found) for key in batch))
                 found.keys += len(batch)
                 found.holdings += [holding for holding in looked if holding is not None]
+                await sparing.hold_back()
         except Unavailable as error:
             found.partial = f"the search ended early, after {found.keys:,} keys: {error}"
         # A walk may give a key twice.

@@ -12,6 +12,7 @@ import redis.exceptions
 from keystead.custody.reading import Unreadable, ask, digest
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Conflict, Invalid
+from keystead.survey import Sparing
 
 _SCAN_KEYS: Final = 200
 _AT_ONCE: Final = 25
@@ -86,22 +87,26 @@ class Move:
         """Copy every key, then see that all of them arrived.
 
         Refuses two ways to one and the same server: each key would be in its own way, and with ``delete_source`` the
-        only copy would go.
+        only copy would go. ``Unavailable`` if a server goes away, or stays slow while others use it.
         """
         if self._source is not self._target and await _same_server(self._source, self._target):
             raise Invalid("source and target are the same server and database; name another target, or none with "
                           "--to-layout")
         self._take_up()
         total = await self._total()
-        for node in await self._source.nodes():
-            await self._node(node, total)
+        nodes = await self._source.nodes()
+        targets = () if self._target is self._source else await self._target.nodes()
+        sparing = Sparing([*nodes, *targets])
+        await sparing.hold_back()  # how quick they are before we begin
+        for node in nodes:
+            await self._node(node, total, sparing)
         self.report.finished = True
         if self._really:
             await self._verify()
         self._note()
         return self.report
 
-    async def _node(self, node: Valkey, total: int) -> None:
+    async def _node(self, node: Valkey, total: int, sparing: Sparing) -> None:
         # A cursor means something to the very process that gave it, and to no other.
         identity = await _identity(node)
         cursor = self._cursors.get(identity, "0").encode() if identity else b"0"
@@ -115,6 +120,7 @@ class Move:
             self._note()
             if self._progress is not None:
                 self._progress(min(self.report.seen, total), total)
+            await sparing.hold_back()
 
     async def _pages(self, node: Valkey, cursor: bytes) -> AsyncIterator[tuple[bytes, list[bytes]]]:
         """The names on a node from a cursor on, no faster than told; with each page the cursor of the next."""

@@ -23,6 +23,7 @@ from keystead.survey.snapshots import (
     take,
     write_snapshot,
 )
+from keystead.survey.sparing import Sparing
 from keystead.survey.walk import UNKNOWN_TTL, Page, Walk
 from keystead.survey.watching import Changes, Frame, watch
 
@@ -40,6 +41,7 @@ __all__ = [
     "Page",
     "Severity",
     "Snapshot",
+    "Sparing",
     "UNKNOWN_TTL",
     "Walk",
     "Watching",

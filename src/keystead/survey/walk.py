@@ -5,7 +5,6 @@ the server does not let us ask is left out and said; what it held when it went a
 """
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey
 from keystead.errors import Invalid, Unavailable
 from keystead.keys import Reply
 from keystead.survey.pace import Pace
+from keystead.survey.sparing import get_to_know, hold_back
 
 # Longer names are counted and not asked about: three questions would send the name three times.
 LONGEST_NAME_BYTES = 1024 * 1024
@@ -145,9 +145,7 @@ class Walk:
 
     async def _of_node(self, node: Valkey, most: int | None) -> AsyncIterator[Page]:
         identity = await _identity(node)
-        # Asked often at first: the quickest answer is what the later ones are measured by.
-        for _ in range(5):
-            await self._ping(node)
+        await get_to_know(node, self.pace)
         given = 0
         asked: _Asked | None = await self._ask(node, b"0", [])
         try:
@@ -159,7 +157,7 @@ class Walk:
                 asked, problem = None, None
                 if self._goes_on(cursor, names, given, most):
                     try:
-                        await self._rest(node)
+                        await hold_back(node, self.pace)
                         if not self.pace.gave_up:
                             # The server works on the next page while whoever walks looks at this one.
                             asked = await self._ask(node, cursor, names)
@@ -184,20 +182,6 @@ class Walk:
         if self._most_scanned is not None and self.scanned >= self._most_scanned and not names:
             return False
         return cursor is not None or bool(names)
-
-    async def _rest(self, node: Valkey) -> None:
-        if self.pace.wants_ping(time.monotonic()):
-            await self._ping(node)
-        rest = self.pace.rest_seconds(time.monotonic())
-        if rest > 0.001:  # a shorter sleep costs more than it saves, and is made up for later
-            await asyncio.sleep(rest)
-
-    async def _ping(self, node: Valkey) -> None:
-        began = time.monotonic()
-        with contextlib.suppress(ErrorReply):  # a user without the right; the refusal takes as long
-            await node.call(("PING",), repeat=True)
-        now = time.monotonic()
-        self.pace.pinged(now - began, now)
 
     async def _ask(self, node: Valkey, cursor: bytes | None, names: list[bytes]) -> _Asked:
         """Send the questions about ``names`` and for the next names, and come back before they are answered."""
