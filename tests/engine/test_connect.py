@@ -173,6 +173,7 @@ async def test_silent_server_is_given_up_after_the_connect_timeout() -> None:
 
     async with serving(silent) as url:
         assert "did not answer within 1 s" in str(await problem(url))
+        assert "is TLS spoken on this port?" in str(await problem(url.replace("valkey://", "rediss://")))
 
 
 async def test_loading_server_is_away_and_says_so() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.inventories import InventoryOption, chosen_inventory
+from keystead.cli.keys_looking import counted
 from keystead.cli.output import Format, FormatOption, fact_grid, human_bytes, human_seconds, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import UrlOption, connected, run_settings, wait_for
@@ -112,7 +113,7 @@ def _neighbour_facts(entry: "Entry | None") -> list[tuple[str, object]]:
         return []
     seen = entry.observed
     kind = entry.type.value if entry.type else "of any type"
-    like = f"{entry.pattern} (learned: {seen.keys:,} such keys seen, {kind}"
+    like = f"{entry.pattern} (learned: {counted(seen.keys, 'such key')} seen, {kind}"
     return [("looks like", f"{like}, expiry {_expiry(entry) or 'unknown'})"), ("neighbours", ", ".join(entry.examples)),
             ("their values", seen.shape)]
 

@@ -182,5 +182,5 @@ def _files(name: str) -> list[Path]:
             raise Invalid(f"{name} fits no file")
         return files
     if not path.exists():
-        raise Invalid(f"{name} is not there; --inventory takes a file, a folder or a glob")
+        raise Invalid(f"{name} is not there; name a file, a folder or a glob")
     return [path]

@@ -84,8 +84,9 @@ async def open_connection(
             await _log_in(connection, endpoint)
     except TimeoutError as error:
         _drop(connection)
+        hint = "; is TLS spoken on this port? redis:// goes without" if endpoint.tls and connection is None else ""
         raise ServerAway(
-            f"{endpoint.display} did not answer within {settings.connect_timeout_seconds:g} s"
+            f"{endpoint.display} did not answer within {settings.connect_timeout_seconds:g} s{hint}"
         ) from error
     except ssl.SSLError as error:
         raise ServerAway(f"{endpoint.display}: the TLS handshake failed: {error.reason or error}") from error
@@ -95,7 +96,8 @@ async def open_connection(
         raise ServerAway(f"{endpoint.display} cannot be reached: {reason}") from error
     except (AnswerLost, NotSent) as error:
         reason = connection.closed_because if connection is not None else error
-        raise ServerAway(f"{endpoint.display} could not be logged in to: {reason}") from error
+        hint = "" if endpoint.tls or endpoint.path else "; if TLS is spoken on this port, use rediss://"
+        raise ServerAway(f"{endpoint.display} could not be logged in to: {reason}{hint}") from error
     except BaseException:
         _drop(connection)
         raise
