@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from keystead.telemetry import Counts, logger
+from keystead.telemetry import Counts, LogRing, log_lines, logger, scrubbed
 
 
 def test_counters_grow_by_label() -> None:
@@ -63,3 +63,33 @@ def test_configured_lines_are_json_on_standard_error() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert '"event": "up"' in done.stderr and '"room": "engine"' in done.stderr and "noise" not in done.stderr
+
+
+def test_the_last_lines_are_kept_and_no_more_than_so_many() -> None:
+    ring = LogRing(kept=3)
+    for number in range(10):
+        ring.add(logging.INFO, "jobs", f"event {number}", {"queue": "mail", "amount": number})
+    lines = ring.after()
+    assert [line.event for line in lines] == ["event 7", "event 8", "event 9"]
+    assert [line.number for line in ring.after(lines[1].number)] == [10]
+    assert lines[0].fields == {"queue": "mail", "amount": "7"} and lines[0].level == "info"
+
+
+def test_a_line_is_kept_with_its_exception_and_request_and_without_personal_data() -> None:
+    import structlog
+
+    log_lines.clear()
+    with structlog.contextvars.bound_contextvars(request_id="req_1"):
+        try:
+            raise ValueError("no room for ann@example.com")
+        except ValueError:
+            logger("edge").exception("request failed", number="+14155550123", path="/a+b")
+    (line,) = log_lines.after()
+    assert (line.room, line.level, line.fields["request_id"], line.fields["path"]) == ("edge", "error", "req_1", "/a+b")
+    assert line.fields["exception"] == "ValueError: no room for •••" and line.fields["number"] == "•••"
+    logger("edge").debug("too small to keep")
+    assert len(log_lines.after()) == 1
+
+
+def test_scrubbing_leaves_what_is_no_address() -> None:
+    assert scrubbed("a@b to +1 415 555 0123, x+1=2 and user@host.example") == "a@b to •••, x+1=2 and •••"

@@ -4,11 +4,15 @@ A *count* is a named number with labels, cheap enough for a hot path (one dictio
 ``wire_replies_lost``; the exporter adds the prefix ``keystead_``.
 """
 
+import itertools
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -65,6 +69,65 @@ class Counts:
 counts = Counts()
 
 
+# -- the last log lines of this process --------------------------------------------------------------------------------
+
+KEPT_LINES: Final = 2000
+LONGEST_FIELD: Final = 400
+_LEVELS: Final = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning", logging.ERROR: "error"}
+# No line should hold an address or a number of a person; one that does by mistake is not shown with it.
+_PERSONAL: Final = re.compile(r"[^\s@'\"<>]+@[^\s@'\"<>]+\.\w+|\+\d[\d ]{6,14}\d")
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line. ``number`` grows by one with each line of this process."""
+
+    number: int
+    at: float
+    level: str
+    room: str
+    event: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+class LogRing:
+    """The last lines, for whoever looks into this process. Bounded, whatever is logged."""
+
+    def __init__(self, kept: int = KEPT_LINES) -> None:
+        self._lines: deque[LogLine] = deque(maxlen=kept)
+        self._numbers = itertools.count(1)
+
+    def add(self, level: int, room: str, event: str, fields: Mapping[str, Any]) -> None:
+        shown = {name: scrubbed(str(value)[:LONGEST_FIELD]) for name, value in fields.items() if name != "exc_info"}
+        raised = fields.get("exc_info")
+        error = sys.exc_info()[1] if raised is True else raised
+        if isinstance(error, BaseException):
+            shown["exception"] = scrubbed(f"{type(error).__name__}: {error}"[:LONGEST_FIELD])
+        self._lines.append(LogLine(
+            next(self._numbers), time.time(), _LEVELS.get(level, "info"), room, scrubbed(event[:LONGEST_FIELD]), shown
+        ))
+
+    def after(self, number: int = 0) -> list[LogLine]:
+        """Lines with a greater number, oldest first."""
+        found: list[LogLine] = []
+        for line in reversed(self._lines):
+            if line.number <= number:
+                break
+            found.append(line)
+        return found[::-1]
+
+    def clear(self) -> None:
+        self._lines.clear()
+
+
+def scrubbed(text: str) -> str:
+    """The text without what looks like an email address or a phone number."""
+    return _PERSONAL.sub("•••", text) if "@" in text or "+" in text else text
+
+
+log_lines = LogRing()
+
+
 def configure_logging(level: str, format: str) -> None:
     """Send log lines to standard error: JSON for machines, text for people."""
     import structlog  # a tenth of a second that a library user who never configures it need not pay
@@ -116,6 +179,9 @@ class RoomLogger:
 
     def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
         structlog = sys.modules.get("structlog")
+        if level >= logging.INFO:
+            bound = structlog.contextvars.get_contextvars() if structlog is not None else {}
+            log_lines.add(level, self._room, event, {**bound, **fields} if bound else fields)
         if structlog is not None and structlog.is_configured():
             structlog.get_logger(room=self._room).log(level, event, **fields)
         elif self._plain.isEnabledFor(level):
