@@ -24,6 +24,8 @@ async def test_keys_and_memory_are_counted_by_declaration(valkey):
     assert counts.of(shop.PRICE) == PatternCount()
     assert counts.undeclared_keys == 2
     assert counts.undeclared_memory_bytes > 2000
+    ((pattern, keys),) = counts.undeclared_patterns.items()
+    assert pattern.startswith("stray:") and keys == 2
     assert counts.memory_bytes == counts.undeclared_memory_bytes + sum(
         counts.of(each).memory_bytes for each in shop.registry()
     )

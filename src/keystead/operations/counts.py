@@ -5,12 +5,16 @@ from dataclasses import dataclass, field
 
 from keystead.engine import Valkey, scan
 from keystead.keys import Declaration, Registry
+from keystead.keys.infer import Inference
 
 # Of each pattern the first so many keys are weighed in every walk, and after that one in WEIGHED_ONE_IN.
 WEIGHED_FIRST = 50
 WEIGHED_ONE_IN = 50
 BATCH_KEYS = 500
 MEMORY_SAMPLES = 5
+# Of what nobody declares so many names are looked at for what they have in common.
+LEARNED_KEYS = 20_000
+LEARNED_PATTERNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,17 @@ class PatternCount:
 
 @dataclass(frozen=True, slots=True)
 class PatternCounts:
-    """One walk over all keys. Keys that came or went meanwhile may be missed or counted."""
+    """One walk over all keys. Keys that came or went meanwhile may be missed or counted.
+
+    ``undeclared_patterns``: what the first names that nobody declares have in common, with how many keys of each.
+    """
 
     keys: int
     memory_bytes: int
     undeclared_keys: int
     undeclared_memory_bytes: int
     by_declaration: Mapping[Declaration, PatternCount] = field(repr=False)
+    undeclared_patterns: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def of(self, declaration: Declaration) -> PatternCount:
         """What was found of one declaration; zero if nothing was."""
@@ -62,11 +70,14 @@ async def count_patterns(valkey: Valkey, registry: Registry, *, keys_per_second:
     stays bounded by the batch and the number of declarations.
     """
     tallies: dict[Declaration | None, _Tally] = {}
+    strays = Inference(most_patterns=LEARNED_PATTERNS, most_examples=0)
     async for batch in scan(valkey, batch_keys=BATCH_KEYS, keys_per_second=keys_per_second):
         to_weigh: list[tuple[bytes, _Tally]] = []
         for raw_key in batch:
             match = registry.resolve(raw_key)
             tally = tallies.setdefault(None if match is None else match.declaration, _Tally())
+            if match is None and tally.keys < LEARNED_KEYS:
+                strays.add(raw_key)
             if tally.count():
                 to_weigh.append((raw_key, tally))
         await _weigh(valkey, to_weigh)
@@ -79,6 +90,7 @@ async def count_patterns(valkey: Valkey, registry: Registry, *, keys_per_second:
         undeclared_keys=undeclared.keys,
         undeclared_memory_bytes=undeclared.memory_bytes,
         by_declaration=declared,
+        undeclared_patterns={each.pattern: each.keys for each in strays.patterns()},
     )
 
 
