@@ -26,9 +26,9 @@ async def test_tenants_are_served_listed_paused_and_resumed(site) -> None:  # no
 
 async def test_bad_requests_are_refused(site) -> None:  # noqa: F811
     assert (await site.get("/api/1/tenants/nobody")).status_code == 404
-    assert (await site.get("/api/1/tenants/no%20body")).status_code == 422
+    assert (await site.get("/api/1/tenants/no%20body")).status_code == 400
     assert (await site.get("/api/1/tenants", params={"cursor": "x"})).status_code == 400
-    assert (await site.post("/api/1/tenants/acme/jobs", json={"name": "t", "cost": 0})).status_code == 422
+    assert (await site.post("/api/1/tenants/acme/jobs", json={"name": "t", "cost": 0})).status_code == 400
     dear = await site.post("/api/1/tenants/acme/jobs", json={"name": "t", "cost": 1000})
     assert dear.status_code == 400 and "dearer" in dear.json()["message"]
     assert SCOPE == "jobs"

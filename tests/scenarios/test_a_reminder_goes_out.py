@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from keystead.app import Running
+from keystead.edge import user_token
 from keystead.messaging.links.stats import LINKS_COUNTED
 from keystead.messaging.sandbox import Outbox
 from keystead.messaging.sms.stats import SENDS as TEXTS
 from keystead.messaging.touches.stats import SENDS as TOUCHES
 from keystead.reminders.stats import SENT
-from keystead.web.callers import user_token
 from tests.web.test_serving import installation, serving
 
 PATIENCE_SECONDS = 90.0

@@ -3,8 +3,8 @@
 import pytest
 
 from keystead.clock import SystemClock
-from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets
-from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify, user_token
+from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets, user_token
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify
 
 TICKETS = Tickets(bytes(32), SystemClock())
 NAME = cookie_name(8400)

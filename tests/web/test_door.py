@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from fastapi import WebSocket
 
-from keystead.edge import API, NotLoggedIn
+from keystead.edge import API, NotLoggedIn, user_token
 from keystead.edge.keys import API_IP, BLOCKED_IP, VIOLATIONS
-from keystead.web.callers import NOBODY, OPERATOR, SESSION_PURPOSE, cookie_name, user_token
+from keystead.web.callers import NOBODY, OPERATOR, SESSION_PURPOSE, cookie_name
 from keystead.web.door import MOST_BODY_BYTES, SESSION_ENDED, _check_credential
 
 from .conftest import PORT

@@ -17,7 +17,7 @@ from keystead.edge.refusals import (
     TicketUsed,
     TooLarge,
 )
-from keystead.edge.tickets import Ticket, Tickets, load_secret
+from keystead.edge.tickets import USER_PURPOSE, Ticket, Tickets, load_secret, user_token
 
 __all__ = [
     "ANONYMOUS",
@@ -52,6 +52,7 @@ __all__ = [
     "TooLarge",
     "USERS_SCOPE",
     "USER_HEADER",
+    "USER_PURPOSE",
     "Verdict",
     "WRONG_CODE",
     "Weight",
@@ -62,4 +63,5 @@ __all__ = [
     "problem_of",
     "problem_of_status",
     "read_cursor",
+    "user_token",
 ]

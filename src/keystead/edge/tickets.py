@@ -24,6 +24,8 @@ from keystead.errors import Invalid, Unavailable
 SECRET_FILE = "ticket.secret"  # noqa: S105 - the name of the file, not the secret
 SECRET_BYTES = 32
 MOST_TICKET_CHARACTERS = 4096
+# The subject of such a ticket is the sub of a person.
+USER_PURPOSE = "user"
 
 _CONTEXT = b"keystead ticket 1\0"
 
@@ -101,6 +103,11 @@ class Tickets:
 
     def _signature(self, body: str) -> str:
         return _to_text(hmac.digest(self._secret, _CONTEXT + body.encode("utf-8", "surrogatepass"), "sha256"))
+
+
+def user_token(tickets: Tickets, sub: str, *, lasts_seconds: float) -> str:
+    """A bearer token with which a person may do what is theirs."""
+    return tickets.issue(USER_PURPOSE, sub, lasts_seconds=lasts_seconds)
 
 
 def load_secret(directory: Path) -> bytes:

@@ -13,6 +13,7 @@ from keystead.members.contact_changes import COUNT_CONTACTS_JOB, ERASED_JOB
 from keystead.members.counting import CONVERSIONS_JOB, CREATED_JOB, count_contacts, count_conversions, count_created
 from keystead.members.keys import TIMEZONE_SAID
 from keystead.members.push_tokens import REGISTER_TOKEN_JOB, PushTokens
+from keystead.members.users import LEFT_JOB, Users
 from keystead.members.visitor_jobs import ClickJob, LinkJob
 from keystead.telemetry import logger
 
@@ -55,6 +56,16 @@ def register(
     book.listen(ERASED_JOB, erased)
     book.register(LINKS_JOB, record_links)
     book.register(CLICKS_JOB, record_clicks)
+
+
+def register_leaving(book: JobBook, users: Users) -> None:
+    """What happens when somebody's account goes: every room that listens lets go of them, then their row goes."""
+
+    async def left(user_sub: str) -> None:
+        await book.jobs[ERASED_JOB](user_sub=user_sub)
+        await users.remove(UserSub(user_sub))
+
+    book.register(LEFT_JOB, left)
 
 
 def register_tokens(book: JobBook, tokens: PushTokens) -> None:

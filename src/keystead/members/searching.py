@@ -1,8 +1,9 @@
-"""Finding people by what somebody who looks after them knows: their sub, an email address or a phone number."""
+"""Finding people by what somebody who looks after them knows: their sub, an email address, a phone number, a name."""
 
+from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import func, or_, select
 
 from keystead.errors import Invalid
 from keystead.ids import UserSub
@@ -13,6 +14,21 @@ from keystead.store import Database
 
 MOST_FOUND: Final = 20
 MOST_CHARACTERS: Final = 300
+# Names have no index: they are looked for among so many who joined last, so that the cost has an end.
+NAMED_AMONG: Final = 50_000
+MOST_WORDS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Somebody in a list. ``number`` grows with each who joins; ``timezone``: what they said, None if nothing."""
+
+    number: int
+    sub: UserSub
+    given_name: str
+    family_name: str
+    timezone: str | None
+    created_at: float
 
 
 async def find_people(database: Database, text: str) -> list[UserSub]:
@@ -33,6 +49,47 @@ async def find_people(database: Database, text: str) -> list[UserSub]:
             if found := [UserSub(sub) for (sub,) in await sql.execute(query)]:
                 return found
     return []
+
+
+async def newest_people(database: Database, *, most: int = 50, before: int | None = None) -> list[Listed]:
+    """Those who joined last, newest first; with ``before`` those who came before that number."""
+    query = select(*_LISTED).order_by(USERS.c.id.desc()).limit(most)
+    if before is not None:
+        query = query.where(USERS.c.id < before)
+    async with database.reading() as sql:
+        return [Listed(*row) for row in await sql.execute(query)]
+
+
+async def listed_people(database: Database, subs: list[UserSub]) -> list[Listed]:
+    """These people, newest first; who does not exist is left out."""
+    query = select(*_LISTED).where(USERS.c.sub.in_(subs)).order_by(USERS.c.id.desc())
+    async with database.reading() as sql:
+        return [Listed(*row) for row in await sql.execute(query)]
+
+
+async def people_named(database: Database, text: str, *, most: int = MOST_FOUND) -> list[Listed]:
+    """Who has a name that begins with each of the words, newest first, among the last fifty thousand who joined."""
+    words = text.lower().split()
+    if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARACTERS or "\0" in text:
+        return []
+    newest = func.coalesce(select(func.max(USERS.c.id)).scalar_subquery(), 0)
+    query = select(*_LISTED).where(USERS.c.id > newest - NAMED_AMONG).order_by(USERS.c.id.desc()).limit(most)
+    for word in words:
+        query = query.where(or_(*(func.lower(column).startswith(word, autoescape=True)
+                                  for column in (USERS.c.given_name, USERS.c.family_name))))
+    async with database.reading() as sql:
+        return [Listed(*row) for row in await sql.execute(query)]
+
+
+async def count_people(database: Database) -> int:
+    """How many there are."""
+    async with database.reading() as sql:
+        return int(await sql.scalar(select(func.count()).select_from(USERS)) or 0)
+
+
+_LISTED: Final = (
+    USERS.c.id, USERS.c.sub, USERS.c.given_name, USERS.c.family_name, USERS.c.timezone, USERS.c.created_at,
+)
 
 
 def _email(text: str) -> str | None:

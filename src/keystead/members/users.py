@@ -6,21 +6,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
+from keystead.edge import Page, PageRequest, make_cursor
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound, ReplyLost, Unavailable
 from keystead.ids import UserSub, new_uid
 from keystead.members.counting import CREATED_JOB, count_created
+from keystead.members.people import lock_person
 from keystead.members.tables import USER_IDENTITIES, USERS
 from keystead.members.timezones import checked_zone
 from keystead.store import Database, SqlOutbox
 
 ROUNDS: Final = 5
+# Tells every room that the person goes, and takes the row away when all of them are done.
+LEFT_JOB: Final = "keystead.members.left"
 _LONGEST: Final = 255
 _PAUSE_SECONDS: Final = 0.1
+_BIGGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,38 @@ class Users:
         async with self._database.reading() as sql:
             found: float | None = await sql.scalar(select(USERS.c.created_at).where(USERS.c.sub == sub))
             return found
+
+    async def list(self, request: PageRequest) -> Page[Member]:
+        """Everybody, in the order in which they joined, page by page."""
+        after = request.position(int)
+        query = select(USERS.c.id, *_FIELDS).order_by(USERS.c.id).limit(request.limit + 1)
+        if after is not None:
+            if not -_BIGGEST <= after <= _BIGGEST:
+                raise Invalid("cursor is not one that this list gave out; leave it out to start from the beginning")
+            query = query.where(USERS.c.id > after)
+        async with self._database.reading() as sql:
+            rows = (await sql.execute(query)).all()
+        shown = rows[: request.limit]
+        cursor = make_cursor(shown[-1][0]) if len(rows) > request.limit else None
+        return Page(tuple(Member(*row[1:]) for row in shown), cursor)
+
+    async def leave(self, sub: UserSub) -> None:
+        """Forget who the person is: identities and names at once, the row when every room has let go of them.
+
+        Whoever comes with the same identity afterwards is somebody new. ``NotFound`` without the person. Call
+        ``Contacts.erase`` first; both may be repeated.
+        """
+        async with self._database.transaction() as sql:
+            user = await lock_person(sql, sub)
+            await sql.execute(delete(USER_IDENTITIES).where(USER_IDENTITIES.c.user_id == user))
+            await sql.execute(update(USERS).where(USERS.c.id == user).values(
+                given_name="", family_name="", timezone=None))
+            await self._outbox.enqueue(sql, LEFT_JOB, user_sub=sub)
+
+    async def remove(self, sub: UserSub) -> None:
+        """Take the row away, and what rows of other rooms still hang on it. Safe to repeat."""
+        async with self._database.transaction() as sql:
+            await sql.execute(delete(USERS).where(USERS.c.sub == sub))
 
     @staticmethod
     async def _of_identity(sql: AsyncConnection, provider: str, provider_sub: str) -> Member | None:

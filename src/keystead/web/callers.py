@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from keystead.edge import ANONYMOUS, USER_HEADER, Caller, CallerKind, TicketRefused, Tickets
+from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, TicketRefused, Tickets
 
 LOGIN_PURPOSE = "login"
 SESSION_PURPOSE = "session"
 TOKEN_PURPOSE = "token"  # noqa: S105 - the purpose of a ticket, not a secret
-# The subject of such a ticket is the sub of a person.
-USER_PURPOSE = "user"
 OPERATOR = "operator"
 MOST_SUB_CHARACTERS = 255
 
@@ -48,11 +46,6 @@ def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified
     if not acts_for or not found.caller.known:
         return found
     return replace(found, caller=replace(found.caller, acts_for=acts_for[:MOST_SUB_CHARACTERS + 1]))
-
-
-def user_token(tickets: Tickets, sub: str, *, lasts_seconds: float) -> str:
-    """A bearer token with which a person may do what is theirs."""
-    return tickets.issue(USER_PURPOSE, sub, lasts_seconds=lasts_seconds)
 
 
 def _by_cookie(cookie: str, tickets: Tickets) -> Identified:

@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from keystead.app import Running
 from keystead.jobs import Jobs
 from keystead.members.routes import routes as members_routes
+from keystead.members.routes_users import routes as users_routes
 from keystead.messaging.email.overview import OVERVIEW as EMAIL
 from keystead.messaging.email.routes import routes as email_routes
 from keystead.messaging.email.routes import template_routes
@@ -13,6 +14,7 @@ from keystead.messaging.links.routes import landing_routes
 from keystead.messaging.links.routes import routes as links_routes
 from keystead.messaging.push.overview import OVERVIEW as PUSH
 from keystead.messaging.sandbox.routes import routes as sandbox_routes
+from keystead.messaging.sandbox.routes_outbox import routes as outbox_routes
 from keystead.messaging.sending import OverviewReader
 from keystead.messaging.sending.routes import admin_routes
 from keystead.messaging.sms.overview import OVERVIEW as SMS
@@ -28,6 +30,7 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     """Open the doors. What providers call us with is queued; whoever works takes it up, here or elsewhere."""
     board = running.switchboard
     doors = [
+        users_routes(running.users, board.contacts, running.activity, running.tickets),
         members_routes(board.contacts, board.tokens, board.timezones, Jobs(running.valkey, clock=running.clock)),
         admin_routes(OverviewReader(running.valkey, running.clock), (PUSH, SMS, EMAIL, REMINDERS)),
         link_admin_routes(board.link_queues),
@@ -47,3 +50,5 @@ def include(app: FastAPI, running: Running, prefix: str) -> None:
     app.include_router(landing_routes(board.links, board.link_unsubscribing, board.pages, running.guard))
     if running.sandbox is not None:
         app.include_router(sandbox_routes(running.sandbox))
+        sandbox = running.sandbox
+        app.include_router(outbox_routes(sandbox.outbox, sandbox.faults, running.clock), prefix=prefix)

@@ -33,7 +33,7 @@ async def test_everything_kept_is_declared_and_everything_but_the_webhooks_expir
     await Ledger(valkey, clock).count("sms", "throttled")
     registry = Registry([SANDBOX], valkey.layout)
     keys = await valkey.keys("*")
-    assert len(keys) == 6
+    assert len(keys) == 7
     for key in keys:
         match = registry.resolve(key)
         assert match is not None, key

@@ -30,6 +30,11 @@ INBOX: SortedSetKey[str] = SortedSetKey(
     kinds={"recipient": TEXT}, ttl=_KEPT, personal=Personal(variable="recipient"), scripts=_ACCEPT,
     purpose="the messages of one recipient: a channel, a colon, an address", writers=_LEDGER, readers=_SHOWN,
 )
+TAKEN: SortedSetKey[str] = SortedSetKey(
+    SANDBOX, "sandbox:taken", TEXT_CODEC, member="id of a message", score="its number: the first that was taken has 1",
+    ttl=_KEPT, scripts=_ACCEPT, purpose="messages in the order in which they were taken, for whoever follows them",
+    writers=_LEDGER, readers=_SHOWN,
+)
 RECIPIENTS: SortedSetKey[str] = SortedSetKey(
     SANDBOX, "sandbox:recipients", TEXT_CODEC, member="a channel, a colon, an address",
     score="unix time of the last message", ttl=_KEPT, personal=True, scripts=_ACCEPT,

@@ -5,7 +5,7 @@ from typing import Final
 
 from keystead.clock import Clock
 from keystead.engine import Script, Valkey
-from keystead.messaging.sandbox.keys import COUNTS, DUE, INBOX, KEPT_SECONDS, MESSAGE, MESSAGES, RECIPIENTS
+from keystead.messaging.sandbox.keys import COUNTS, DUE, INBOX, KEPT_SECONDS, MESSAGE, MESSAGES, RECIPIENTS, TAKEN
 from keystead.messaging.sandbox.models import Channel, Delivery, Message
 from keystead.patterns.derived import around
 
@@ -28,7 +28,7 @@ class Ledger:
             *around(MESSAGE, "id", {}, valkey.layout), *around(INBOX, "recipient", {}, valkey.layout),
             KEPT_SECONDS * 1000, INBOX_MESSAGES,
         )
-        self._keys = (MESSAGES.at(), RECIPIENTS.at(), DUE.due, COUNTS.at())
+        self._keys = (MESSAGES.at(), RECIPIENTS.at(), DUE.due, COUNTS.at(), TAKEN.at())
 
     async def accept(
         self, channel: Channel, messages: Sequence[Message], webhooks: Iterable[Delivery] = (), *,
@@ -84,6 +84,7 @@ class Ledger:
                 for id, _ in ended:
                     MESSAGE.at(id).delete(pipeline)
                 MESSAGES.at().remove(pipeline, *(id for id, _ in ended))
+                TAKEN.at().remove(pipeline, *(id for id, _ in ended))
                 await pipeline.execute()
             dropped += len(ended)
         return dropped

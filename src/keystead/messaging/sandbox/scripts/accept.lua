@@ -4,6 +4,7 @@
 -- KEYS[2]  zset  recipients  by the time of the last message
 -- KEYS[3]  zset  due         webhooks to call
 -- KEYS[4]  hash  counts
+-- KEYS[5]  zset  taken       id by its number
 -- ARGV[1]  text  message_head  the key of a message is this, its id, and the tail
 -- ARGV[2]  text  message_tail
 -- ARGV[3]  text  inbox_head    likewise for the inbox of a recipient
@@ -18,7 +19,7 @@
 -- DERIVES  zset   inbox      from a recipient among the parts
 -- Returns  how many messages were new
 -- Cost     O(number * log(n))   Repeat: safe; the same messages are kept once and counted once
-local messages, recipients, due, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local messages, recipients, due, counts, taken = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local held_ms, most, counted, now, number = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8], tonumber(ARGV[9])
 
 local new, place = 0, 10
@@ -27,7 +28,10 @@ for _ = 1, number do
   local inbox = ARGV[3] .. recipient .. ARGV[4]
   local message = ARGV[1] .. id .. ARGV[2]
   redis.call('SET', message, ARGV[place + 2], 'PX', held_ms)
-  new = new + redis.call('ZADD', messages, ARGV[place + 3], id)
+  if redis.call('ZADD', messages, ARGV[place + 3], id) == 1 then
+    new = new + 1
+    redis.call('ZADD', taken, redis.call('HINCRBY', counts, 'all:numbered', 1), id)
+  end
   redis.call('ZADD', recipients, now, recipient)
   redis.call('ZADD', inbox, now, id)
   redis.call('ZREMRANGEBYRANK', inbox, 0, -most - 1)
@@ -39,7 +43,7 @@ for at = place, #ARGV, 2 do
 end
 if new > 0 then
   redis.call('HINCRBY', counts, counted, new)
-  for _, key in ipairs({messages, recipients, counts}) do
+  for _, key in ipairs({messages, recipients, counts, taken}) do
     redis.call('PEXPIRE', key, held_ms)
   end
 end
