@@ -67,6 +67,10 @@ class Guard:
         self._waiting: dict[str, int] = {}
         self._away_until = 0.0
 
+    def spares(self, address: ClientAddress) -> bool:
+        """Whether an address passes everything uncounted; the answer stays the same."""
+        return address.within(self._uncounted)
+
     @asynccontextmanager
     async def passage(self, address: ClientAddress) -> AsyncIterator[None]:
         """Let one request through the door, at the speed its address deserves.
@@ -96,19 +100,18 @@ class Guard:
         Raises ``Unavailable`` for a limit that is closed while the server is away.
         """
         if address.within(self._uncounted):
-            return Decision(True, limit.most, limit.most, limit.window_seconds)
-        unseen = Decision(True, limit.most, limit.most, limit.window_seconds)
+            return limit.untouched
         try:
             told = await self._ask(lambda: limit.window.at(address.bucket).use(self._valkey))
         except Unavailable:
             counts.add("edge_store_away", limit=limit.name)
             if limit.when_away is WhenAway.CLOSED:
                 raise
-            return unseen
+            return limit.untouched
         if told.degraded:
             counts.add("edge_store_away", limit=limit.name)
             self._away_until = time.monotonic() + STORE_WAIT_SECONDS
-            return unseen
+            return limit.untouched
         decision = Decision(told.allowed, limit.most, told.remaining, told.reset_after_seconds)
         if not decision.allowed and limit.weight:
             await self.violate(address, limit.weight, limit.name)

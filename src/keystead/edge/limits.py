@@ -27,15 +27,10 @@ class IpLimit:
     def when_away(self) -> WhenAway:
         return self.window.when_away
 
-
-API = IpLimit("api_ip", keys.API_WINDOW, 1)
-LOGIN = IpLimit("login_ip", keys.LOGIN_WINDOW, 2)
-REGISTER = IpLimit("register_ip", keys.REGISTER_WINDOW, 3)
-RESET_PASSWORD = IpLimit("reset_password_ip", keys.RESET_PASSWORD_WINDOW, 2)
-
-# Whoever shares an address with a flood is refused for as long as it lasts, and not blocked for it.
-LINK = IpLimit("link_ip", keys.LINK_WINDOW, 0)
-WRONG_CODE = IpLimit("wrong_code_ip", keys.WRONG_CODE_WINDOW, 0)
+    @property
+    def untouched(self) -> "Decision":
+        """What is said to those who are not counted, and while nobody can count."""
+        return Decision(True, self.most, self.most, self.window_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +50,14 @@ class Decision:
         if not self.allowed:
             headers["Retry-After"] = str(max(1, math.ceil(self.reset_seconds)))
         return headers
+
+
+API = IpLimit("api_ip", keys.API_WINDOW, 1)
+LOGIN = IpLimit("login_ip", keys.LOGIN_WINDOW, 2)
+REGISTER = IpLimit("register_ip", keys.REGISTER_WINDOW, 3)
+RESET_PASSWORD = IpLimit("reset_password_ip", keys.RESET_PASSWORD_WINDOW, 2)
+WRONG_KEY = IpLimit("wrong_key_ip", keys.WRONG_KEY_WINDOW, 1)
+
+# Whoever shares an address with a flood is refused for as long as it lasts, and not blocked for it.
+LINK = IpLimit("link_ip", keys.LINK_WINDOW, 0)
+WRONG_CODE = IpLimit("wrong_code_ip", keys.WRONG_CODE_WINDOW, 0)

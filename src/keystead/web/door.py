@@ -8,6 +8,8 @@ limit; is the body too long. A refusal at any step has the one error body and ru
 import asyncio
 import json
 import re
+from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import quote
 
 import structlog
@@ -19,6 +21,7 @@ from keystead.edge import (
     LOOPBACK,
     PROBLEM_MEDIA_TYPE,
     CallerKind,
+    ClientAddress,
     Decision,
     Forbidden,
     Guard,
@@ -34,6 +37,9 @@ from keystead.ids import new_uid
 from keystead.telemetry import counts, logger
 from keystead.web.callers import Identified, identify
 from keystead.web.names import HostNames, same_origin
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 # What needs no log-in; progress of a job is shown to whoever has a ticket for it.
 PUBLIC_PATHS = frozenset({
@@ -68,10 +74,16 @@ _STANDING_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 ]
+_STANDING_NAMES = frozenset(name for name, _ in _STANDING_HEADERS) | {
+    b"x-request-id", b"ratelimit-limit", b"ratelimit-remaining", b"ratelimit-reset", b"retry-after",
+}
+MOST_REMEMBERED = 10_000
+MOST_REMEMBERED_CHARACTERS = 200
 _SANE_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.:-]{1,100}")
 
 counts.describe("http_requests", "requests answered, by class of status")
 _log = logger("web")
+_CLASSES = tuple(f"{number}xx" for number in range(10))
 
 
 class Door:
@@ -88,55 +100,99 @@ class Door:
         self._names = names
         self._trusted = trusted_proxies
         self._cookie_name = cookie_name
+        # The same few come again and again, and reading an address takes longer than any other check.
+        self._comers: dict[str | None, _Comer] = {}
+        self._forwarded: dict[tuple[str | None, str], _Comer] = {}
+        self._served: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        kind = scope["type"]
+        if kind == "lifespan":
             await self.app(scope, receive, send)
             return
         headers = Headers(scope)
         request_id = headers.request_id()
         answer = _Answer(send, scope, request_id)
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            try:
-                await self._let_in(scope, headers, receive, answer)
-            except KeysteadError as error:
-                await answer.refuse(error, wants_page=headers.wants_page)
-            except Exception as error:
-                _log.error("request failed", kind=scope["type"], exc_info=error)
-                await answer.refuse(error, wants_page=False)
-            finally:
-                if scope["type"] == "http":
-                    counts.add("http_requests", status=f"{answer.status // 100}xx")
+        bound = structlog.contextvars.bind_contextvars(request_id=request_id)
+        try:
+            await self._let_in(scope, headers, receive, answer)
+        except KeysteadError as error:
+            await answer.refuse(error, wants_page=headers.wants_page)
+        except Exception as error:
+            _log.error("request failed", kind=kind, exc_info=error)
+            await answer.refuse(error, wants_page=False)
+        finally:
+            structlog.contextvars.reset_contextvars(**bound)
+            if kind == "http":
+                counts.add("http_requests", status=_CLASSES[answer.status // 100])
 
     async def _let_in(self, scope: Scope, headers: "Headers", receive: Receive, answer: "_Answer") -> None:
-        hosts = headers.all(b"host")
         # Two names in one request mean that someone before us may have read the other one.
-        if len(hosts) != 1 or not self._names.serves(hosts[0]):
+        if len(headers.hosts) != 1 or not self._serves(headers.hosts[0]):
             raise Invalid("this server is not known under the host name that was asked for; "
                           "add the name to the setting http.host_names")
-        peer = scope["client"][0] if scope.get("client") else None
-        address = client_address(peer, headers.all(b"x-forwarded-for"), self._trusted)
-        by_proxy = client_address(peer, (), self._trusted).within(self._trusted)
-        if by_proxy and headers.one(b"x-forwarded-proto") == "https":
+        comer = self._comer(scope, headers)
+        if comer.by_proxy and headers.forwarded_proto == "https":
             # TLS ended at a proxy we trust; cookies made behind it are for TLS only.
             scope["scheme"] = "https" if scope["type"] == "http" else "wss"
+        if comer.is_spared:
+            await self._pass(scope, headers, receive, answer, comer)
+            return
+        async with self._guard.passage(comer.address):
+            await self._pass(scope, headers, receive, answer, comer)
+
+    async def _pass(
+        self, scope: Scope, headers: "Headers", receive: Receive, answer: "_Answer", comer: "_Comer"
+    ) -> None:
         path: str = scope["path"]
-        async with self._guard.passage(address):
-            found = identify(scope["headers"], self._tickets, self._cookie_name)
-            _check_origin(scope, headers, hosts[0], found)
-            if not (path.startswith(SANDBOX_PREFIXES) and address.within(LOOPBACK)):
-                _check_credential(path, found)
-            if path.startswith(LIMITED_PREFIX) and path not in WEBHOOK_PATHS:
-                answer.decision = await self._guard.count(API, address)
-                if not answer.decision.allowed:
-                    raise LimitReached("too many requests from this address",
-                                       retry_after_seconds=answer.decision.reset_seconds)
-            state = scope.setdefault("state", {})
-            state["caller"], state["address"], state["request_id"] = found.caller, address, answer.request_id
-            if scope["type"] == "websocket":
-                await self._until_session_ends(scope, receive, answer, found)
+        found = identify(scope["headers"], self._tickets, self._cookie_name)
+        _check_origin(scope, headers, found)
+        if not (comer.is_local and path.startswith(SANDBOX_PREFIXES)):
+            _check_credential(path, found)
+        is_webhook = path in WEBHOOK_PATHS
+        if path.startswith(LIMITED_PREFIX) and not is_webhook:
+            if comer.is_spared:
+                answer.limit_headers = _SPARED_HEADERS
             else:
-                await self.app(scope, _limited(receive, headers, is_webhook=path in WEBHOOK_PATHS), answer)
+                decision = await self._guard.count(API, comer.address)
+                answer.limit_headers = _limit_headers(decision)
+                if not decision.allowed:
+                    raise LimitReached("too many requests from this address",
+                                       retry_after_seconds=decision.reset_seconds)
+        state = scope.setdefault("state", {})
+        state["caller"], state["address"], state["request_id"] = found.caller, comer.address, answer.request_id
+        if scope["type"] == "websocket":
+            await self._until_session_ends(scope, receive, answer, found)
+        else:
+            await self.app(scope, _limited(receive, headers, is_webhook=is_webhook), answer)
+
+    def _serves(self, host: str) -> bool:
+        known = self._served.get(host)
+        if known is None:
+            known = self._names.serves(host)
+            _remember(self._served, host, known, len(host))
+        return known
+
+    def _comer(self, scope: Scope, headers: "Headers") -> "_Comer":
+        client = scope.get("client")
+        peer = client[0] if client else None
+        found = self._comers.get(peer)
+        if found is None:
+            address = client_address(peer, (), self._trusted)
+            found = self._found(address, by_proxy=address.within(self._trusted))
+            _remember(self._comers, peer, found, len(peer or ""))
+        if not (found.by_proxy and headers.forwarded_for):
+            return found
+        hops = ",".join(headers.forwarded_for)
+        forwarded = self._forwarded.get((peer, hops))
+        if forwarded is None:
+            address = client_address(peer, headers.forwarded_for, self._trusted)
+            forwarded = self._found(address, by_proxy=True)
+            _remember(self._forwarded, (peer, hops), forwarded, len(hops))
+        return forwarded
+
+    def _found(self, address: ClientAddress, *, by_proxy: bool) -> "_Comer":
+        return _Comer(address, by_proxy, address.within(LOOPBACK), self._guard.spares(address))
 
     async def _until_session_ends(self, scope: Scope, receive: Receive, answer: "_Answer", found: Identified) -> None:
         """An open page must not outlive the log-in that opened it."""
@@ -148,23 +204,59 @@ class Door:
             await answer.send({"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"})
 
 
+def _remember(memory: dict[K, V], what: K, found: V, length: int) -> None:
+    """Strangers choose what is asked for, so there is an end to what is kept of it."""
+    if length > MOST_REMEMBERED_CHARACTERS:
+        return
+    if len(memory) >= MOST_REMEMBERED:
+        memory.clear()
+    memory[what] = found
+
+
+@dataclass(frozen=True, slots=True)
+class _Comer:
+    """From where a request comes, and what follows from that alone."""
+
+    address: ClientAddress
+    by_proxy: bool
+    is_local: bool
+    is_spared: bool
+
+
 class Headers:
-    """The headers of a request, read without building a mapping."""
+    """What the door needs of the headers of a request, found in one pass; of two with a name the first counts."""
+
+    __slots__ = ("_found", "_method", "forwarded_for", "hosts")
 
     def __init__(self, scope: Scope) -> None:
-        self._pairs: list[tuple[bytes, bytes]] = scope["headers"]
         self._method: str = scope.get("method", "GET")
+        self.hosts: list[str] = []
+        self.forwarded_for: list[str] = []
+        found = self._found = dict[bytes, bytes]()
+        for name, value in scope["headers"]:
+            if name == b"host":
+                self.hosts.append(value.decode("latin-1"))
+            elif name == b"x-forwarded-for":
+                self.forwarded_for.append(value.decode("latin-1"))
+            elif name not in found:
+                found[name] = value
 
     def one(self, name: bytes) -> str:
-        return next((value.decode("latin-1") for key, value in self._pairs if key == name), "")
+        return self._found.get(name, b"").decode("latin-1")
 
-    def all(self, name: bytes) -> list[str]:
-        return [value.decode("latin-1") for key, value in self._pairs if key == name]
+    @property
+    def forwarded_proto(self) -> str:
+        return self.one(b"x-forwarded-proto")
 
     def request_id(self) -> str:
         """The client's own id if it is a harmless one, so that its log and ours can be matched."""
-        given = self.one(b"x-request-id")
-        return given if _SANE_REQUEST_ID.fullmatch(given.encode("latin-1")) else new_uid("req")
+        given = self._found.get(b"x-request-id")
+        return given.decode() if given is not None and _SANE_REQUEST_ID.fullmatch(given) else new_uid("req")
+
+    @property
+    def has_body(self) -> bool:
+        """A request that says neither how long its body is nor that it comes in pieces has none."""
+        return b"content-length" in self._found or b"transfer-encoding" in self._found
 
     @property
     def wants_page(self) -> bool:
@@ -182,7 +274,7 @@ def _check_credential(path: str, found: Identified) -> None:
         raise Forbidden("this credential is for the HTTP interface alone")
 
 
-def _check_origin(scope: Scope, headers: Headers, host: str, found: Identified) -> None:
+def _check_origin(scope: Scope, headers: Headers, found: Identified) -> None:
     """A browser adds the cookie to whatever any page asks for; only our own pages may use it to change things.
 
     A bearer token is never sent by itself, so programs need no origin.
@@ -191,16 +283,17 @@ def _check_origin(scope: Scope, headers: Headers, host: str, found: Identified) 
     if not changes:
         return
     origin = headers.one(b"origin")
-    if (origin or found.by_cookie) and not same_origin(origin, host):
+    if (origin or found.by_cookie) and not same_origin(origin, headers.hosts[0]):
         raise Forbidden("this was sent by a page of another site")
 
 
 def _limited(receive: Receive, headers: Headers, *, is_webhook: bool) -> Receive:
     """Refuse a body that says it is too long before reading it, and one that turns out to be while reading."""
+    if not headers.has_body:
+        return receive
     announced, most = headers.one(b"content-length"), MOST_WEBHOOK_BYTES if is_webhook else MOST_BODY_BYTES
-    refusal = TooLarge(f"the request body is too long; at most {most} bytes are taken")
     if not is_webhook and announced.isascii() and announced.isdigit() and int(announced) > most:
-        raise refusal
+        raise _too_large(most)
     taken = 0
 
     async def receive_some() -> Message:
@@ -209,10 +302,21 @@ def _limited(receive: Receive, headers: Headers, *, is_webhook: bool) -> Receive
         if message["type"] == "http.request":
             taken += len(message.get("body", b""))
             if taken > most:
-                raise refusal
+                raise _too_large(most)
         return message
 
     return receive_some
+
+
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"the request body is too long; at most {most} bytes are taken")
+
+
+def _limit_headers(decision: Decision) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in decision.headers().items()]
+
+
+_SPARED_HEADERS = _limit_headers(API.untouched)
 
 
 class _Answer:
@@ -221,7 +325,7 @@ class _Answer:
     def __init__(self, send: Send, scope: Scope, request_id: str) -> None:
         self.send = send
         self.request_id = request_id
-        self.decision: Decision | None = None
+        self.limit_headers: list[tuple[bytes, bytes]] = []
         self.status = 500
         self._scope = scope
         self._begun = False
@@ -230,11 +334,12 @@ class _Answer:
         if message["type"] == "http.response.start":
             self._begun = True
             self.status = message["status"]
-            present = {name.lower() for name, _ in message["headers"]}
-            added = [*_STANDING_HEADERS, (b"x-request-id", self.request_id.encode())]
-            if self.decision is not None:
-                added += [(name.lower().encode(), value.encode()) for name, value in self.decision.headers().items()]
-            message = {**message, "headers": [*message["headers"], *(pair for pair in added if pair[0] not in present)]}
+            given = message["headers"]
+            added = [*_STANDING_HEADERS, (b"x-request-id", self.request_id.encode()), *self.limit_headers]
+            present = {name.lower() for name, _ in given}
+            if not present.isdisjoint(_STANDING_NAMES):
+                added = [pair for pair in added if pair[0] not in present]
+            message = {**message, "headers": [*given, *added]}
         elif message["type"] == "websocket.accept":
             self._begun = True
         await self.send(message)

@@ -31,6 +31,7 @@ from keystead.web.door import Door
 from keystead.web.housekeeping import Housekeeping
 from keystead.web.names import HostNames
 from keystead.web.sampler import Sampler
+from keystead.web.signpost import Assembled
 
 _log = logger("web")
 
@@ -54,7 +55,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
             for task in work:
                 task.cancel()
 
-    app = FastAPI(
+    app = Assembled(
         title="Keystead", version=version("keystead"), lifespan=lifespan, docs_url=None, redoc_url=None,
         description="The declared keys of a live server. Send a bearer token, or log in to the dashboard first.",
     )
