@@ -12,25 +12,28 @@ from typing import TYPE_CHECKING
 
 from keystead.clock import Clock, SystemClock, real
 from keystead.errors import Invalid
+from keystead.installation import check_mark, write_mark
 from keystead.settings import Settings
 
 if TYPE_CHECKING:
     from keystead.alerting import Alerting
+    from keystead.backup import Backup, Installation
     from keystead.edge import Guard, Tickets
     from keystead.engine import EmbeddedServer, Valkey
-    from keystead.jobs import JobBook, ProgramJobs, RecurringList
-    from keystead.messaging.sandbox import Sandbox
+    from keystead.jobs import JobBook, ProgramJobs, Recurring, RecurringList
     from keystead.keys import Keyspace, Layout, Registry
     from keystead.members import Activity, Users
-    from keystead.operations import Alerts
-    from keystead.stats import Catalogue, Charts, Rotation
+    from keystead.messaging.sandbox import Sandbox
+    from keystead.operations import AdminKeys, Alerts
+    from keystead.stats import Catalogue, Charts, FamilyTables, Rotation
     from keystead.store import Database, Files, SqlOutbox, Uploads
     from keystead.switchboard import Crewed, Heard, Switchboard
 
 # Rooms that declare keys; only their keys.py and stats.py are imported to learn them.
 ROOMS = (
-    "edge", "jobs", "store", "stats", "operations", "messaging.sending", "messaging.sandbox", "members", "messaging.push",
-    "messaging.sms", "messaging.email", "messaging.touches", "messaging.links", "identity", "content", "reminders",
+    "edge", "jobs", "store", "stats", "operations", "backup", "messaging.sending", "messaging.sandbox", "members",
+    "messaging.push", "messaging.sms", "messaging.email", "messaging.touches", "messaging.links", "identity", "content",
+    "reminders",
 )
 COUNTING_ROOMS = ROOMS[ROOMS.index("members"):]
 DATABASE_FILE = "keystead.sqlite"
@@ -68,6 +71,7 @@ class Running:
     switchboard: "Switchboard"
     program: "ProgramJobs"
     alerting: "Alerting"
+    admin_keys: "AdminKeys"
     crewed: "Crewed | None" = None
     heard: "Heard | None" = None
     server: "EmbeddedServer | None" = None
@@ -168,6 +172,45 @@ class App:
     def _is_embedded(self) -> bool:
         return self.settings.valkey.url.startswith("embedded://")
 
+    def installation(self) -> "Installation":
+        """What a backup is taken of, or restored to. Connects to nothing."""
+        from keystead.backup import Installation
+        from keystead.edge.tickets import SECRET_FILE
+        from keystead.installation import MARK_FILE
+        from keystead.pace import PACE_FILE
+
+        return Installation(
+            valkey=self.settings.valkey, lanes=self.settings.messaging.lanes, data_directory=self.data_directory,
+            database_url=self.database_url, files_url=self.files_url, tables=self._family_tables,
+            state_files=(SECRET_FILE, PACE_FILE, MARK_FILE), has_own_secret=bool(self.settings.installation.secret),
+        )
+
+    def backup(self) -> "Backup":
+        """Takes backups of this installation, as the settings say."""
+        from keystead.backup import Backup, read_passphrase
+
+        settings = self.settings.backup
+        passphrase = read_passphrase(Path(settings.passphrase_file)) if settings.passphrase_file else None
+        return Backup(self.installation(), passphrase=passphrase, hold_seconds=settings.hold_seconds)
+
+    def _daily_backup(self, book: "JobBook", alerts: "Alerts") -> "tuple[Recurring, ...]":
+        from keystead.backup import jobs as backup_jobs
+
+        backup_jobs.register(book, self.backup(), alerts, self.settings.backup)
+        return backup_jobs.recurring(self.settings.backup)
+
+    def _family_tables(self) -> "FamilyTables":
+        """Tables of statistics; the tables of all rooms are known afterwards too."""
+        from pkgutil import iter_modules
+
+        from keystead.stats import FamilyTables
+
+        for room in (import_module(f"keystead.{name}") for name in ROOMS):
+            for found in iter_modules(room.__path__, f"{room.__name__}."):
+                if found.name.endswith("tables"):
+                    import_module(found.name)
+        return FamilyTables(self.catalogue())
+
     def tickets(self, clock: Clock | None = None) -> "Tickets":
         """Tickets under the secret of the data directory; makes the secret on first use. Needs no server.
 
@@ -197,6 +240,7 @@ class App:
         from keystead.members import Activity, Attribution, Users
         from keystead.members import jobs as members_jobs
         from keystead.messaging.sending import agree_on_lanes
+        from keystead.operations import AdminKeys
         from keystead.pace import keeping
         from keystead.stats import Charts, FamilyTables, Rotation
         from keystead.stats import jobs as stats_jobs
@@ -208,6 +252,7 @@ class App:
         if settings.clock.speed != 1.0 and not self._is_embedded:
             raise Invalid("clock.speed makes the days of a demonstration pass quickly; with a server of your own, time "
                           "stays what it is: leave it at 1")
+        check_mark(self.data_directory)
         program, answers_here = ProgramJobs.of(self.program), works if answers is None else answers
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:
@@ -231,6 +276,7 @@ class App:
             database = await stack.enter_async_context(Database.open(self.database_url))
             on_step("Bringing tables up to date")
             await database.migrate()
+            write_mark(self.data_directory)
             tables = FamilyTables(catalogue)
             await tables.ensure(database)
             outbox = SqlOutbox(database, valkey, book, queue=ROOMS_QUEUE, clock=clock)
@@ -257,6 +303,9 @@ class App:
                 calendar += crewed.recurring
                 alerting.register(book, switchboard.email)
             registry = self.registry(valkey.layout)
+            watched = alerting.alerting(settings, valkey, clock, registry, catalogue, database)
+            if works and settings.backup.directory:
+                calendar += self._daily_backup(book, watched.alerts)
             yield Running(
                 settings=settings,
                 clock=clock,
@@ -277,7 +326,8 @@ class App:
                 calendar=RecurringList(calendar, queue=ROOMS_QUEUE),
                 switchboard=switchboard,
                 program=program,
-                alerting=alerting.alerting(settings, valkey, clock, registry, catalogue, database),
+                alerting=watched,
+                admin_keys=await AdminKeys.open(database, real(clock)),
                 crewed=crewed,
                 heard=heard,
                 server=server,

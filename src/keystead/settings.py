@@ -265,6 +265,19 @@ class AlertsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BackupSettings:
+    """Backups that are taken every day by themselves."""
+
+    directory: str = _setting("", "where a backup is put every day; empty for none by themselves")
+    start_hour: int = _setting(3, "hour of the day, in UTC, when it is taken")
+    keep_files: int = _setting(7, "so many of the newest backups in that directory are kept")
+    passphrase_file: str = _setting("", "file with the passphrase that backups are sealed with; empty for none")
+    hold_seconds: float = _setting(
+        3.0, "longest time that writes to Valkey may be held for the moment of a backup; it takes some milliseconds"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Log lines."""
 
@@ -291,6 +304,7 @@ class Settings:
     reminders: RemindersSettings = field(default_factory=RemindersSettings)
     clock: ClockSettings = field(default_factory=ClockSettings)
     alerts: AlertsSettings = field(default_factory=AlertsSettings)
+    backup: BackupSettings = field(default_factory=BackupSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

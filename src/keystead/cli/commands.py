@@ -6,9 +6,14 @@ from typing import Annotated
 import typer
 
 from keystead.cli import (
+    admin,
+    alerts,
+    api,
     auditing,
+    backup,
     configuration,
     contacts,
+    demo,
     explaining,
     inventory,
     jobs,
@@ -24,6 +29,7 @@ from keystead.cli import (
     keys_move,
     keys_top,
     keys_watch,
+    message_channels,
     messages,
     reminders,
     stats,
@@ -50,6 +56,12 @@ reminded = typer.Typer(help="Daily reminders, and why one did not come.", no_arg
 program.add_typer(reminded, name="reminders")
 addresses = typer.Typer(help="Addresses of people.", no_args_is_help=True)
 program.add_typer(addresses, name="contacts")
+alarms = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
+program.add_typer(alarms, name="alerts")
+admins = typer.Typer(help="Who may use the HTTP interface.", no_args_is_help=True)
+program.add_typer(admins, name="admin")
+admin_keys = typer.Typer(help="Keys of programs.", no_args_is_help=True)
+admins.add_typer(admin_keys, name="key")
 config = typer.Typer(help="What is set.", no_args_is_help=True)
 program.add_typer(config, name="config")
 
@@ -83,7 +95,11 @@ def start(
 program.command("up")(up.up)
 program.command("login-link")(up.login_link)
 program.command("token")(up.token)
+program.command("demo")(demo.demo)
+program.command("api")(api.api)
 program.command("worker")(worker.worker)
+program.command("backup")(backup.backup)
+program.command("restore")(backup.restore)
 keys.command("list")(inventory.list_keys)
 keys.command("show")(inventory.show)
 keys.command("docs")(inventory.docs)
@@ -116,6 +132,14 @@ written.command("send")(messages.send)
 written.command("trace")(messages.trace)
 written.command("dead")(messages.dead)
 written.command("work")(messages.work)
+written.command("pause")(message_channels.pause)
+written.command("resume")(message_channels.resume)
 reminded.command("why")(reminders.why)
 addresses.command("import")(contacts.import_file)
+alarms.command("list")(alerts.list_alerts)
+alarms.command("ack")(alerts.acknowledge)
+alarms.command("test")(alerts.test)
+admin_keys.command("create")(admin.create)
+admin_keys.command("list")(admin.list_keys)
+admin_keys.command("revoke")(admin.revoke)
 config.command("show")(configuration.show)

@@ -73,11 +73,11 @@ class FamilyTables:
     """The tables of everything in a catalogue that has one. Making this object does nothing to a database."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._metadata = MetaData()
+        self.metadata = MetaData()
         self._tables: dict[str, Table] = {}
         #: Ids of rotations, and of late counts, that are in the tables; nothing is added twice under one id.
         self.applied = Table(
-            "stats_applied", self._metadata,
+            "stats_applied", self.metadata,
             Column("id", Text, primary_key=True),
             Column("family", Text, nullable=False),
             Column("applied_at", Double, nullable=False),
@@ -88,7 +88,7 @@ class FamilyTables:
                 self._add(one, one.table)
 
     def _add(self, one: Charted, name: str) -> None:
-        if name in self._metadata.tables:
+        if name in self.metadata.tables:
             raise DeclarationError(f"{one.name}: the table {name} belongs to something else; a table has one owner")
         key, columns = _shape(one)
         names = ["id", *(column.name for column in columns)]
@@ -98,7 +98,7 @@ class FamilyTables:
             raise DeclarationError(f"{one.name}: {long[0]} is too long for a table or a column; {_LONGEST_NAME} bytes")
         head = [Column("id", _NUMBER, Identity(), primary_key=True)]
         self._tables[one.name] = Table(
-            name, self._metadata, *head, *columns, UniqueConstraint(*key), sqlite_autoincrement=True
+            name, self.metadata, *head, *columns, UniqueConstraint(*key), sqlite_autoincrement=True
         )
 
     def table(self, name: str) -> Table:
@@ -122,16 +122,16 @@ class FamilyTables:
         if connection.dialect.name == "postgresql":  # a writer of SQLite is alone anyhow
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         inspector = inspect(connection)
-        found = inspector.get_multi_columns(filter_names=list(self._metadata.tables))
+        found = inspector.get_multi_columns(filter_names=list(self.metadata.tables))
         there = {name: columns for (_, name), columns in found.items() if columns}
-        for name, table in self._metadata.tables.items():
+        for name, table in self.metadata.tables.items():
             if name in there:
                 self._bring_up(connection, table, {column["name"]: column for column in there[name]})
         if there:
             unique = {name: _unique(inspector, name) for name in there}
             for name, known in unique.items():
-                _check_unique(self._metadata.tables[name], known)
-        self._metadata.create_all(connection, checkfirst=True)
+                _check_unique(self.metadata.tables[name], known)
+        self.metadata.create_all(connection, checkfirst=True)
 
     def _bring_up(self, connection: Connection, table: Table, there: dict[str, ReflectedColumn]) -> None:
         quoted = connection.dialect.identifier_preparer.format_table(table)

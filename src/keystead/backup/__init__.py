@@ -1,0 +1,24 @@
+"""Backup: one archive of Valkey, SQL and object files at one moment, and the way back."""
+
+from keystead.backup.checking import Checked, check
+from keystead.backup.cipher import read_passphrase
+from keystead.backup.installation import Installation
+from keystead.backup.keeping import file_name, keep_newest
+from keystead.backup.models import LastBackup
+from keystead.backup.restoring import Restore, Restored
+from keystead.backup.taking import Backup, Taken, last_backup
+
+__all__ = [
+    "Backup",
+    "Checked",
+    "Installation",
+    "LastBackup",
+    "Restore",
+    "Restored",
+    "Taken",
+    "check",
+    "file_name",
+    "keep_newest",
+    "last_backup",
+    "read_passphrase",
+]

@@ -1,0 +1,57 @@
+"""The worker's door of the backup: one every day, if a directory is set for it."""
+
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from keystead.backup.keeping import file_name, keep_newest
+from keystead.backup.taking import Backup
+from keystead.errors import Invalid, KeysteadError
+from keystead.jobs import JobBook, Recurring, cron
+from keystead.operations import Alerts
+from keystead.settings import BackupSettings
+from keystead.telemetry import counts
+
+TAKE: Final = "keystead.backup.take"
+LONGEST_SECONDS: Final = 6 * 3600.0
+ALERT: Final = "backup_failed"
+
+counts.describe("backups_taken", "backups that this process took by the calendar")
+counts.describe("backups_failed", "backups by the calendar that failed")
+
+
+def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSettings) -> None:
+    """Add the daily backup to the book. One that fails opens an alert, which the next that goes well clears."""
+
+    async def take() -> dict[str, Any]:
+        directory = Path(settings.directory)
+        try:
+            _make(directory)
+            taken = await backup.take(directory / file_name(time.time()))
+        except KeysteadError as error:
+            counts.add("backups_failed")
+            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {error}", "critical")
+            raise
+        counts.add("backups_taken")
+        await alerts.clear(ALERT, "daily")
+        removed = keep_newest(directory, settings.keep_files)
+        return {"path": str(taken.path), "bytes": taken.bytes, "held_ms": taken.manifest.held_ms,
+                "warnings": list(taken.manifest.warnings), "removed": len(removed)}
+
+    book.register(TAKE, take, timeout_seconds=LONGEST_SECONDS)
+
+
+def recurring(settings: BackupSettings) -> tuple[Recurring, ...]:
+    """Once a day at the hour that is set, in UTC; never while no directory is set."""
+    if not settings.directory:
+        return ()
+    if not 0 <= settings.start_hour <= 23 or settings.keep_files < 1:
+        raise Invalid("backup.start_hour is an hour from 0 to 23, and backup.keep_files at least 1")
+    return (Recurring(TAKE, cron(f"0 {settings.start_hour} * * *", "UTC")),)
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Invalid(f"the directory of backups {directory} cannot be made: {error.strerror}") from error

@@ -1,0 +1,33 @@
+"""A directory of backups: their names, and how many are kept."""
+
+import contextlib
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+_NAME: Final = re.compile(r"keystead-\d{8}T\d{6}Z(-[a-z0-9]+)?\.backup")
+# A draft that nobody can be writing any more.
+LEFT_SECONDS: Final = 2 * 86400
+
+
+def file_name(taken_at: float, *, suffix: str = "") -> str:
+    """The name of a backup; names sort by time."""
+    return f"keystead-{datetime.fromtimestamp(taken_at, UTC):%Y%m%dT%H%M%SZ}{f'-{suffix}' if suffix else ''}.backup"
+
+
+def keep_newest(directory: Path, count: int) -> list[Path]:
+    """Remove all backups of a directory but the newest ones, and drafts of those that died. Other files stay.
+
+    Says which backups were removed.
+    """
+    found = sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
+    gone = found[: max(0, len(found) - max(1, count))]
+    for path in gone:
+        path.unlink(missing_ok=True)
+    for draft in directory.glob(".keystead-*.partial"):
+        with contextlib.suppress(OSError):
+            if time.time() - draft.stat().st_mtime > LEFT_SECONDS:
+                draft.unlink()
+    return gone
