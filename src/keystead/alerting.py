@@ -9,10 +9,10 @@ from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
 from keystead.jobs.crew import unless_stopped
-from keystead.keys import Registry
+from keystead.jobs.keys import HOT_KEYS
+from keystead.keys import ListKey, Registry
 from keystead.messaging.email import Email
 from keystead.messaging.email.keys import SENDING as EMAIL
-from keystead.messaging.links.keys import DELAYED, TO_PERSIST
 from keystead.messaging.push.keys import SENDING as PUSH
 from keystead.messaging.sending import Channel, Lane, standing
 from keystead.messaging.sms.keys import SENDING as SMS
@@ -40,7 +40,6 @@ from keystead.operations.watchers import (
     SqlAway,
     UndeclaredKeys,
 )
-from keystead.reminders.keys import QUEUED
 from keystead.settings import Settings
 from keystead.stats import Catalogue
 from keystead.store import Database
@@ -55,11 +54,7 @@ PLACES: Final = (
     WaitingPlace("touches", (TO_SEND.queue,)),
     WaitingPlace("touch log", (TO_LOG.queue,)),
 )
-DEAD_PLACES: Final = (
-    *(DeadPlace(channel.name, channel.work.dead) for channel in _CHANNELS),
-    DeadPlace("touches", TO_SEND.dead), DeadPlace("touch log", TO_LOG.dead), DeadPlace("links", TO_PERSIST.dead),
-    DeadPlace("delayed clicks", DELAYED.dead), DeadPlace("reminders", QUEUED.dead),
-)
+_DEAD: Final = ":dead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +82,25 @@ def alerting(
     """Alerts as the settings say; opens nothing."""
     chosen = settings.alerts
     webhook = Webhook(chosen.webhook_url, chosen.webhook_secret) if chosen.webhook_url else None
-    mail_to = chosen.mail_to or (SANDBOX_MAIL_TO if settings.email.provider == "sandbox" and webhook is None else "")
-    wanted: tuple[tuple[Way, object], ...] = (("log", True), ("webhook", webhook), ("mail", mail_to))
-    alerts = Alerts(valkey, clock, AlertRules(chosen.repeat_seconds, tuple(way for way, is_set in wanted if is_set)))
+    alerts = Alerts(valkey, clock, alert_rules(settings))
     patrol = Patrol(
         valkey, clock, alerts, _watchers(settings, valkey, clock, registry, catalogue, database),
         every_seconds=chosen.watch_seconds, webhook=webhook,
     )
-    return Alerting(alerts, patrol, Delivery(valkey, clock, alerts, webhook=webhook, mail_to=mail_to))
+    return Alerting(alerts, patrol, Delivery(valkey, clock, alerts, webhook=webhook, mail_to=_mail_to(settings)))
+
+
+def alert_rules(settings: Settings) -> AlertRules:
+    """How often and by which ways somebody is told."""
+    wanted: tuple[tuple[Way, str], ...] = (
+        ("log", "log"), ("webhook", settings.alerts.webhook_url), ("mail", _mail_to(settings)),
+    )
+    return AlertRules(settings.alerts.repeat_seconds, tuple(way for way, where in wanted if where))
+
+
+def _mail_to(settings: Settings) -> str:
+    is_sandbox = settings.email.provider == "sandbox" and not settings.alerts.webhook_url
+    return settings.alerts.mail_to or (SANDBOX_MAIL_TO if is_sandbox else "")
 
 
 def _watchers(
@@ -113,12 +119,19 @@ def _watchers(
     watchers: list[Watcher] = [
         SqlAway(database), PersistenceFailing(valkey), MemoryHigh(valkey, share=chosen.memory_share),
         QueueStuck(valkey, clock, PLACES, late_seconds=chosen.queue_seconds), ProviderDown(providers),
-        DeadLettersGrow(valkey, clock, DEAD_PLACES, quiet_seconds=chosen.dead_letter_seconds),
+        DeadLettersGrow(valkey, clock, dead_places(registry), quiet_seconds=chosen.dead_letter_seconds),
         RotationLate(valkey, clock, catalogue, late_seconds=chosen.rotation_seconds),
     ]
     if chosen.audit_seconds:
         watchers.append(UndeclaredKeys(valkey, registry, every_seconds=chosen.audit_seconds))
     return watchers
+
+
+def dead_places(registry: Registry) -> list[DeadPlace]:
+    """Every list of dead letters that is declared, by the name of what they come from; queues of jobs aside."""
+    return [DeadPlace(one.pattern.removesuffix(_DEAD), one.at()) for one in registry.declarations
+            if isinstance(one, ListKey) and one.pattern.endswith(_DEAD) and not one.template.names
+            and one is not HOT_KEYS.work.dead_key]
 
 
 def register(book: JobBook, email: Email) -> None:

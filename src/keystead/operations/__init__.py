@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from keystead.fronts import opened_when_used
 
 if TYPE_CHECKING:
+    from keystead.operations.admin_keys import KEY_PREFIX, AdminKey, AdminKeys, NewKey
     from keystead.operations.alerts import AlertRules, Alerts
     from keystead.operations.auditor import KEYS_PER_SECOND, audit
     from keystead.operations.counts import PatternCount, PatternCounts, count_patterns
@@ -18,6 +19,8 @@ else:
     __getattr__ = opened_when_used(__name__)
 
 __all__ = [
+    "AdminKey",
+    "AdminKeys",
     "Alert",
     "AlertEvent",
     "AlertRules",
@@ -26,7 +29,9 @@ __all__ = [
     "Delivery",
     "Explanation",
     "KEYS_PER_SECOND",
+    "KEY_PREFIX",
     "MAIL_JOB",
+    "NewKey",
     "PatternCount",
     "PatternCounts",
     "Patrol",

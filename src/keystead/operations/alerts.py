@@ -195,6 +195,10 @@ class Alerts:
         found = [alert for each in asked if (alert := await each) is not None and alert.is_open]
         return sorted(found, key=lambda alert: (alert.severity != "critical", alert.opened_at))
 
+    def now(self) -> float:
+        """The time by which ages are told."""
+        return self._clock.now()
+
     async def count_open(self) -> int:
         """How many are open; one command."""
         return await OPEN.at().size(self._valkey)

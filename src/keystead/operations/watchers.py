@@ -21,6 +21,7 @@ from keystead.store import Database
 
 SQL_SECONDS: Final = 5.0
 LEAST_CALLS: Final = 10
+PERSISTENCE_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 AUDIT_KEYS_PER_SECOND: Final = 10_000
 # Fields that say since when a value waits, the first that is there counts.
 SINCE: Final = ("last_queued_at", "queued_at", "received_at", "information_received_at", "created_at")
@@ -201,9 +202,7 @@ class PersistenceFailing:
         found = []
         for number, node in enumerate(await self._valkey.nodes()):
             info: dict[str, Any] = await node.info("persistence")
-            fields = ("aof_last_write_status", "aof_last_bgrewrite_status") if int(info.get("aof_enabled", 0)) else (
-                "rdb_last_bgsave_status",)
-            bad = [name for name in fields if info.get(name, "ok") != "ok"]
+            bad = [name for name in PERSISTENCE_FIELDS if info.get(name, "ok") != "ok"]
             if bad:
                 found.append(Trouble(f"server {number + 1}", f"not written to disk: {', '.join(bad)}", "critical"))
         return found
