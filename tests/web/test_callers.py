@@ -4,6 +4,7 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets, user_token
+from keystead.operations import AdminKeys
 from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify
 
 TICKETS = Tickets(bytes(32), SystemClock())
@@ -78,3 +79,15 @@ def test_for_whom_somebody_asks_is_written_down_wherever_the_header_stands():
 
 def test_installations_on_one_machine_have_cookies_of_their_own():
     assert cookie_name(8400) != cookie_name(8401)
+
+
+async def test_a_key_is_a_program_with_its_scopes_and_a_wrong_one_is_told(database):
+    keys = await AdminKeys.open(database, SystemClock())
+    made = await keys.create("shop", ["users"])
+    found = identify([bearer(made.text)], TICKETS, NAME, keys)
+    assert found.caller == Caller(CallerKind.PROGRAM, f"key:{made.id}", frozenset({"users"})) and not found.wrong_key
+    wrong = identify([bearer(made.text + "x")], TICKETS, NAME, keys)
+    assert wrong.caller == ANONYMOUS and wrong.wrong_key
+    assert not identify([bearer("nonsense")], TICKETS, NAME, keys).wrong_key
+    everything = await keys.create("town", ["*"])
+    assert identify([bearer(everything.text)], TICKETS, NAME, keys).caller.may("jobs")

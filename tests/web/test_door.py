@@ -243,3 +243,16 @@ async def test_websocket_ends_with_the_session(app, running):
     sent = await open_websocket(app, cookie(running, lasts_seconds=2), OWN)
     assert sent[0]["type"] == "websocket.accept"
     assert sent[-1] == {"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"}
+
+
+async def test_a_key_opens_the_door_and_many_wrong_ones_are_slowed_down(visitor, running):
+    made = await running.admin_keys.create("shop", ["jobs"])
+    stranger = visitor(address="203.0.113.9")
+    good, wrong = ({"Authorization": f"Bearer {made.text}{end}"} for end in ("", "x"))
+    assert (await stranger.get("/api/1/jobs/overview", headers=good)).status_code == 200
+    assert (await stranger.get("/api/1/keys", headers=good)).status_code == 403
+    tried = [(await stranger.get("/api/1/jobs/overview", headers=wrong)).status_code for _ in range(21)]
+    assert tried == [401] * 20 + [429]
+    assert (await stranger.get("/api/1/jobs/overview", headers=good)).status_code == 200, "nobody is blocked for it"
+    await running.admin_keys.revoke(made.id)
+    assert (await visitor().get("/api/1/jobs/overview", headers=good)).status_code == 401

@@ -2,10 +2,10 @@
 
 from keystead.edge.addresses import LOOPBACK, ClientAddress, Networks, client_address
 from keystead.edge.blocks import Block, Blocks
-from keystead.edge.callers import ANONYMOUS, USER_HEADER, USERS_SCOPE, Caller, CallerKind
+from keystead.edge.callers import ANONYMOUS, EVERY_SCOPE, SCOPES, USER_HEADER, USERS_SCOPE, Caller, CallerKind
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
-from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, Decision, IpLimit
+from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
     Blocked,
@@ -29,6 +29,7 @@ __all__ = [
     "CallerKind",
     "ClientAddress",
     "Decision",
+    "EVERY_SCOPE",
     "Forbidden",
     "Guard",
     "IpLimit",
@@ -43,6 +44,7 @@ __all__ = [
     "Problem",
     "REGISTER",
     "RESET_PASSWORD",
+    "SCOPES",
     "Ticket",
     "TicketExpired",
     "TicketRefused",
@@ -55,6 +57,7 @@ __all__ = [
     "USER_PURPOSE",
     "Verdict",
     "WRONG_CODE",
+    "WRONG_KEY",
     "Weight",
     "client_address",
     "load_secret",

@@ -12,6 +12,9 @@ from keystead.keys import USER
 # What a program needs to act for people, and the header in which it says for whom.
 USERS_SCOPE: Final = "users"
 USER_HEADER: Final = "x-user-sub"
+# What a credential can be for, and the one that is for all of it.
+SCOPES: Final = ("admin", "alerts", "blocks", "jobs", "keys", "messaging", "metrics", "stats", "users")
+EVERY_SCOPE: Final = "*"
 
 
 class CallerKind(Enum):
@@ -44,7 +47,9 @@ class Caller:
         return self.kind is not CallerKind.ANONYMOUS
 
     def may(self, scope: str) -> bool:
-        return self.kind is CallerKind.OPERATOR or (self.known and scope in self.scopes)
+        if self.kind is CallerKind.OPERATOR:
+            return True
+        return self.known and (scope in self.scopes or EVERY_SCOPE in self.scopes)
 
     def require(self, scope: str) -> None:
         """Refuse with ``NotLoggedIn`` (nobody) or ``Forbidden`` (somebody, but not for this)."""

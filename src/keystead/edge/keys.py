@@ -72,6 +72,10 @@ WRONG_CODE_WINDOW = FixedWindow(
     purpose="short codes of links, tried from one address in this window, that lead nowhere; one that leads somewhere "
     "is taken back", writers=_GUARD, readers=_GUARD,
 )
+WRONG_KEY_WINDOW = FixedWindow(
+    EDGE, "wrong_key_ip:{ip}", kinds=_KINDS, most=20, window_seconds=600, personal=_PERSON,
+    purpose="bearer credentials tried from one address in this window that nobody has", writers=_GUARD, readers=_GUARD,
+)
 API_IP, LOGIN_IP = API_WINDOW.key, LOGIN_WINDOW.key
 VIOLATIONS = IntegerKey(
     EDGE, "violations:{ip}", kinds=_KINDS, ttl=Sliding(VIOLATIONS_SECONDS, reads=False), personal=_PERSON,

@@ -56,8 +56,8 @@ API = IpLimit("api_ip", keys.API_WINDOW, 1)
 LOGIN = IpLimit("login_ip", keys.LOGIN_WINDOW, 2)
 REGISTER = IpLimit("register_ip", keys.REGISTER_WINDOW, 3)
 RESET_PASSWORD = IpLimit("reset_password_ip", keys.RESET_PASSWORD_WINDOW, 2)
-WRONG_KEY = IpLimit("wrong_key_ip", keys.WRONG_KEY_WINDOW, 1)
 
 # Whoever shares an address with a flood is refused for as long as it lasts, and not blocked for it.
 LINK = IpLimit("link_ip", keys.LINK_WINDOW, 0)
 WRONG_CODE = IpLimit("wrong_code_ip", keys.WRONG_CODE_WINDOW, 0)
+WRONG_KEY = IpLimit("wrong_key_ip", keys.WRONG_KEY_WINDOW, 0)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, TicketRefused, Tickets
+from keystead.operations import KEY_PREFIX, AdminKeys
 
 LOGIN_PURPOSE = "login"
 SESSION_PURPOSE = "session"
@@ -14,20 +15,27 @@ MOST_SUB_CHARACTERS = 255
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """Who it is, until when that counts, and whether a browser sent the proof by itself (a cookie)."""
+    """Who it is, until when that counts, and whether a browser sent the proof by itself (a cookie).
+
+    ``wrong_key``: it came with a key that nobody has, or that was taken back; whoever tries many is slowed down.
+    """
 
     caller: Caller
     expires_at: float | None = None
     by_cookie: bool = False
+    wrong_key: bool = False
 
 
 NOBODY = Identified(ANONYMOUS)
+WRONG_KEY = Identified(ANONYMOUS, wrong_key=True)
 _USER_HEADER = USER_HEADER.encode()
 
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified:
+def identify(
+    headers: Headers, tickets: Tickets, cookie_name: str, keys: AdminKeys | None = None
+) -> Identified:
     """Read the proof a request carries. One that does not count is the same as none.
 
     A bearer token goes before a cookie, so that a program sharing a browser's cookies is what it says it is. For whom
@@ -42,7 +50,7 @@ def identify(headers: Headers, tickets: Tickets, cookie_name: str) -> Identified
         elif name == _USER_HEADER:
             # Two names in one request are one that nobody can have.
             acts_for += (" " if acts_for else "") + value.strip().decode("latin-1")
-    found = _by_token(token, tickets) if token else _by_cookie(cookie, tickets)
+    found = _by_token(token, tickets, keys) if token else _by_cookie(cookie, tickets)
     if not acts_for or not found.caller.known:
         return found
     return replace(found, caller=replace(found.caller, acts_for=acts_for[:MOST_SUB_CHARACTERS + 1]))
@@ -58,7 +66,9 @@ def _by_cookie(cookie: str, tickets: Tickets) -> Identified:
     return Identified(Caller(CallerKind.OPERATOR, ticket.subject), ticket.expires_at, by_cookie=True)
 
 
-def _by_token(text: str, tickets: Tickets) -> Identified:
+def _by_token(text: str, tickets: Tickets, keys: AdminKeys | None) -> Identified:
+    if text.startswith(KEY_PREFIX) and keys is not None:
+        return _by_key(text, keys)
     try:
         ticket = tickets.read((TOKEN_PURPOSE, USER_PURPOSE), text)
     except TicketRefused:
@@ -67,6 +77,14 @@ def _by_token(text: str, tickets: Tickets) -> Identified:
         return Identified(Caller(CallerKind.USER, ticket.subject), ticket.expires_at)
     kind = CallerKind.OPERATOR if ticket.subject == OPERATOR else CallerKind.PROGRAM
     return Identified(Caller(kind, ticket.subject, frozenset(ticket.scopes)), ticket.expires_at)
+
+
+def _by_key(text: str, keys: AdminKeys) -> Identified:
+    key = keys.find(text)
+    if key is None:
+        return WRONG_KEY
+    # Two programs may have the same name; what they did is told apart by the key.
+    return Identified(Caller(CallerKind.PROGRAM, f"key:{key.id}", key.scopes), key.expires_at)
 
 
 def _cookie_value(header: str, name: str) -> str:

@@ -20,6 +20,7 @@ from keystead.edge import (
     API,
     LOOPBACK,
     PROBLEM_MEDIA_TYPE,
+    WRONG_KEY,
     CallerKind,
     ClientAddress,
     Decision,
@@ -34,6 +35,7 @@ from keystead.edge import (
 )
 from keystead.errors import Invalid, KeysteadError, LimitReached
 from keystead.ids import new_uid
+from keystead.operations import AdminKeys
 from keystead.telemetry import counts, logger
 from keystead.web.callers import Identified, identify
 from keystead.web.names import HostNames, same_origin
@@ -91,7 +93,7 @@ class Door:
 
     def __init__(
         self, app: ASGIApp, *, guard: Guard, tickets: Tickets, clock: Clock, names: HostNames,
-        trusted_proxies: Networks, cookie_name: str,
+        trusted_proxies: Networks, cookie_name: str, keys: AdminKeys | None = None,
     ) -> None:
         self.app = app
         self._guard = guard
@@ -100,6 +102,7 @@ class Door:
         self._names = names
         self._trusted = trusted_proxies
         self._cookie_name = cookie_name
+        self._keys = keys
         # The same few come again and again, and reading an address takes longer than any other check.
         self._comers: dict[str | None, _Comer] = {}
         self._forwarded: dict[tuple[str | None, str], _Comer] = {}
@@ -145,7 +148,9 @@ class Door:
         self, scope: Scope, headers: "Headers", receive: Receive, answer: "_Answer", comer: "_Comer"
     ) -> None:
         path: str = scope["path"]
-        found = identify(scope["headers"], self._tickets, self._cookie_name)
+        found = identify(scope["headers"], self._tickets, self._cookie_name, self._keys)
+        if found.wrong_key:
+            await self._slow_down(comer.address)
         _check_origin(scope, headers, found)
         if not (comer.is_local and path.startswith(SANDBOX_PREFIXES)):
             _check_credential(path, found)
@@ -165,6 +170,13 @@ class Door:
             await self._until_session_ends(scope, receive, answer, found)
         else:
             await self.app(scope, _limited(receive, headers, is_webhook=is_webhook), answer)
+
+    async def _slow_down(self, address: ClientAddress) -> None:
+        """Whoever tries keys that nobody has learns nothing more after a few."""
+        decision = await self._guard.count(WRONG_KEY, address)
+        if not decision.allowed:
+            raise LimitReached("too many keys from this address that nobody has",
+                               retry_after_seconds=decision.reset_seconds)
 
     def _serves(self, host: str) -> bool:
         known = self._served.get(host)

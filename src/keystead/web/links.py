@@ -5,13 +5,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from keystead.app import App
-from keystead.edge import Tickets
+from keystead.edge import SCOPES, Tickets
 from keystead.errors import Invalid, NotFound
 from keystead.settings import HttpSettings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
 
 ADDRESS_FILE = "http.json"
-SCOPES = ("blocks", "jobs", "keys", "metrics", "stats")
 
 
 def login_link(app: App) -> str:

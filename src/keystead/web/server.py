@@ -45,7 +45,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
     sampler = Sampler(running.valkey, real(running.clock))
     census = Census(running.valkey, running.registry, running.clock)
-    watching: list[Work] = [Housekeeping(running).run]
+    watching: list[Work] = [Housekeeping(running).run, running.admin_keys.run]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -85,6 +85,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
         names=HostNames([http.host, *http.host_names.split(",")]),
         trusted_proxies=Networks.parse(http.trusted_proxies, setting="http.trusted_proxies"),
         cookie_name=cookie,
+        keys=running.admin_keys,
     )
     if not dashboard:
         app.add_api_route("/", _lead_to_docs, include_in_schema=False)

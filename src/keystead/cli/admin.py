@@ -1,0 +1,125 @@
+"""``keystead admin``: the keys with which programs use the HTTP interface."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from urllib.parse import quote
+
+import typer
+
+from keystead.cli.output import Format, FormatOption, emit, note, printable, table, write, write_json
+from keystead.cli.session import run_settings, wait_for
+from keystead.errors import Invalid
+
+if TYPE_CHECKING:
+    from keystead.operations import AdminKey, AdminKeys
+    from keystead.settings import Settings
+
+T = TypeVar("T")
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Data directory of the installation.",
+                 show_default="setting valkey.url, .keystead"),
+]
+
+
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The program that will hold it, such as shop.")],
+    scope: Annotated[
+        list[str],
+        typer.Option(help="What it may reach: admin, alerts, blocks, jobs, keys, messaging, metrics, stats, users, or "
+                          "* for everything. Give it once for each."),
+    ],
+    days: Annotated[
+        float | None, typer.Option(metavar="DAYS", help="How long it works.", show_default="until it is revoked")
+    ] = None,
+    data: DataOption = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Make a key and print it, once: it is kept nowhere.
+
+    Send it as `Authorization: Bearer KEY`. A server that runs knows it within seconds.
+    """
+    if days is not None and not 0 < days <= 3650:
+        raise Invalid(f"a key works for a while: --days takes a number above 0 and up to 3650, not {days:g}")
+
+    async def make(keys: "AdminKeys") -> tuple["AdminKey", str]:
+        made = await keys.create(name, scope, lasts_seconds=None if days is None else days * 86400)
+        return made.key, made.text
+
+    key, text = wait_for(_with_keys(_settings(context, data), make))
+    if format is Format.JSON:
+        write_json({"key": text, **_facts(key, key.created_at)})
+        return
+    emit(text + "\n")
+    note(f"This is the only time the key is shown. Take it back with: keystead admin key revoke {key.id}")
+
+
+def list_keys(context: typer.Context, data: DataOption = None, format: FormatOption = Format.TABLE) -> None:
+    """Every key, the newest first, without its secret."""
+    async def read(keys: "AdminKeys") -> list["AdminKey"]:
+        return await keys.list()
+
+    found, now = wait_for(_with_keys(_settings(context, data), read)), datetime.now(UTC).timestamp()
+    if format is Format.JSON:
+        write_json([_facts(key, now) for key in found])
+        return
+    rows = table("id", "name", "scopes", "state", "created", "last used")
+    for key in found:
+        rows.add_row(key.id, printable(key.name), " ".join(sorted(key.scopes)), key.state(now), _day(key.created_at),
+                     _day(key.last_used_at))
+    write(rows)
+
+
+def revoke(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id, as `keystead admin key list` shows it.")],
+    data: DataOption = None,
+) -> None:
+    """Take a key back. A server that runs refuses it within five seconds."""
+    if id.startswith("ksk_"):  # whoever has the whole key at hand may give that; its secret goes no further
+        id = id.removeprefix("ksk_").partition("_")[0]
+
+    async def take_back(keys: "AdminKeys") -> "AdminKey":
+        return await keys.revoke(id)
+
+    key = wait_for(_with_keys(_settings(context, data), take_back))
+    note(f"revoked {key.id} ({printable(key.name)})")
+
+
+def _settings(context: typer.Context, data: Path | None) -> "Settings":
+    return run_settings(context, valkey_url=None if data is None else f"embedded://{quote(str(data))}")
+
+
+async def _with_keys(settings: "Settings", work: "Callable[[AdminKeys], Awaitable[T]]") -> T:
+    async with _keys(settings) as keys:
+        return await work(keys)
+
+
+@asynccontextmanager
+async def _keys(settings: "Settings") -> AsyncIterator["AdminKeys"]:
+    """Only the tables are needed; the server may run or not."""
+    from keystead.app import App
+    from keystead.clock import SystemClock
+    from keystead.operations import AdminKeys
+    from keystead.store import Database
+
+    app = App(settings)
+    app.data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    async with Database.open(app.database_url) as database:
+        await database.migrate()
+        yield AdminKeys(database, SystemClock())
+
+
+def _facts(key: "AdminKey", now: float) -> dict[str, object]:
+    return {"id": key.id, "name": key.name, "scopes": sorted(key.scopes), "state": key.state(now),
+            "created_at": key.created_at, "expires_at": key.expires_at, "revoked_at": key.revoked_at,
+            "last_used_at": key.last_used_at}
+
+
+def _day(at: float | None) -> str:
+    return "never" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,182 @@
+"""Keys with which programs use the HTTP interface: made once, shown once, taken back at any time.
+
+A key is ``ksk_<id>_<secret>``; rows hold the id and a hash of the secret. Whoever answers requests keeps all rows in
+memory, so that checking one asks nobody; a key that is revoked elsewhere stops working within ``REFRESH_SECONDS`` and a
+moment, here at once.
+"""
+
+import asyncio
+import builtins
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Self
+
+from sqlalchemy import insert, select, update
+
+from keystead.clock import Clock
+from keystead.edge import EVERY_SCOPE, SCOPES
+from keystead.errors import Invalid, NotFound, Unavailable
+from keystead.operations.tables import ADMIN_KEYS
+from keystead.store import Database
+from keystead.telemetry import logger
+
+KEY_PREFIX: Final = "ksk_"
+REFRESH_SECONDS: Final = 2.0
+USED_SECONDS: Final = 60.0
+MOST_NAME: Final = 100
+MOST_SECONDS: Final = 3650 * 86400
+_ID_CHARACTERS: Final = 12
+_MOST_CHARACTERS: Final = 200
+_ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
+
+_log = logger("operations")
+
+
+@dataclass(frozen=True, slots=True)
+class AdminKey:
+    """A key as it is known afterwards, without its secret. ``last_used_at`` is told to about a minute."""
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+    created_at: float
+    expires_at: float | None = None
+    revoked_at: float | None = None
+    last_used_at: float | None = None
+
+    def state(self, now: float) -> str:
+        """One word: active, revoked or expired."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was just made. ``text`` is what its holder sends; it is not to be had again, and no log shows it."""
+
+    key: AdminKey
+    text: str
+
+    @property
+    def id(self) -> str:
+        return self.key.id
+
+    def __repr__(self) -> str:
+        return f"NewKey({self.key.id})"
+
+
+class AdminKeys:
+    """Makes keys, takes them back, and knows whose a key is."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+        self._known: dict[str, tuple[AdminKey, bytes]] = {}
+        self._used: dict[str, float] = {}
+
+    @classmethod
+    async def open(cls, database: Database, clock: Clock) -> Self:
+        """Keys of this installation, known from the start; ``run`` keeps them so."""
+        opened = cls(database, clock)
+        await opened.refresh()
+        return opened
+
+    async def create(self, name: str, scopes: Iterable[str], *, lasts_seconds: float | None = None) -> NewKey:
+        """A new key, good at once in this process and within seconds in others.
+
+        ``Invalid`` for a name that says nothing, a scope that does not exist, or a time that is none. Without
+        ``lasts_seconds`` it works until it is revoked.
+        """
+        wanted = frozenset(scopes)
+        if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+            raise Invalid(f"a key needs the name of the program that will hold it, of at most {MOST_NAME} characters")
+        if not wanted:
+            raise Invalid(f"say what the key may reach: {', '.join(SCOPES)}, or {EVERY_SCOPE} for everything")
+        for scope in sorted(wanted - {*SCOPES, EVERY_SCOPE}):
+            raise Invalid(f"there is no scope {scope!r}; known are {', '.join(SCOPES)}, and {EVERY_SCOPE} for all")
+        if lasts_seconds is not None and not 0 < lasts_seconds <= MOST_SECONDS:
+            raise Invalid("a key works for a while: more than nothing and at most ten years")
+        now, secret = self._clock.now(), secrets.token_urlsafe(32)
+        id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_CHARACTERS))
+        key = AdminKey(id, name.strip(), wanted, now, None if lasts_seconds is None else now + lasts_seconds)
+        digest = sha256(secret.encode())
+        async with self._database.transaction() as sql:
+            await sql.execute(insert(ADMIN_KEYS), {
+                "id": id, "name": key.name, "secret_sha256": digest.hexdigest(), "scopes": " ".join(sorted(wanted)),
+                "created_at": now, "expires_at": key.expires_at,
+            })
+        self._known[id] = key, digest.digest()
+        return NewKey(key, f"{KEY_PREFIX}{id}_{secret}")
+
+    async def list(self) -> builtins.list[AdminKey]:
+        """Every key there ever was, the newest first."""
+        async with self._database.reading() as sql:
+            rows = await sql.execute(select(*_SHOWN).order_by(ADMIN_KEYS.c.created_at.desc(), ADMIN_KEYS.c.id))
+            return [_key(row) for row in rows]
+
+    async def revoke(self, id: str) -> AdminKey:
+        """Take a key back. Harmless when repeated; ``NotFound`` without it."""
+        now = self._clock.now()
+        async with self._database.transaction() as sql:
+            await sql.execute(update(ADMIN_KEYS).where(ADMIN_KEYS.c.id == id, ADMIN_KEYS.c.revoked_at.is_(None))
+                              .values(revoked_at=now))
+            row = (await sql.execute(select(*_SHOWN).where(ADMIN_KEYS.c.id == id))).first()
+        self._known.pop(id, None)
+        if row is None:
+            raise NotFound("there is no such key; `keystead admin key list` shows those there are")
+        return _key(row)
+
+    def find(self, text: str) -> AdminKey | None:
+        """The key whose text this is, if it works now. Asks nobody; the secret is compared in constant time."""
+        id, _, secret = text[len(KEY_PREFIX):].partition("_")
+        known = self._known.get(id)
+        if known is None or not text.startswith(KEY_PREFIX) or len(text) > _MOST_CHARACTERS:
+            return None
+        key, digest = known
+        if not hmac.compare_digest(sha256(secret.encode("utf-8", "surrogatepass")).digest(), digest):
+            return None
+        now = self._clock.now()
+        if key.expires_at is not None and key.expires_at <= now:
+            return None
+        self._used[id] = now
+        return key
+
+    async def refresh(self) -> None:
+        """Learn which keys there are, and write down when those of ours were used; one query, rarely two."""
+        async with self._database.reading() as sql:
+            rows = (await sql.execute(
+                select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(ADMIN_KEYS.c.revoked_at.is_(None))
+            )).all()
+        self._known = {row[0]: (_key(row[:-1]), bytes.fromhex(row[-1])) for row in rows}
+        await self._write_used()
+
+    async def run(self) -> None:
+        """``refresh`` for ever. While the database is away, what was known goes on being true."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                await self.refresh()
+            except Unavailable as error:
+                _log.warning("keys could not be refreshed", error=str(error))
+
+    async def _write_used(self) -> None:
+        used, self._used = self._used, {}
+        late = {id: at for id, at in used.items() if id in self._known
+                and at - (self._known[id][0].last_used_at or 0.0) >= USED_SECONDS}
+        if not late:
+            return
+        async with self._database.transaction() as sql:
+            for id, at in late.items():
+                await sql.execute(update(ADMIN_KEYS).where(ADMIN_KEYS.c.id == id).values(last_used_at=at))
+
+
+_SHOWN: Final = tuple(ADMIN_KEYS.c[name] for name in (
+    "id", "name", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at"))
+
+
+def _key(row: Any) -> AdminKey:
+    id, name, scopes, *times = row
+    return AdminKey(id, name, frozenset(scopes.split()), *times)

@@ -1,0 +1,110 @@
+"""Keys of programs."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import select
+
+from keystead.errors import Invalid, NotFound
+from keystead.operations import AdminKeys
+from keystead.operations.tables import ADMIN_KEYS
+from keystead.store import Database
+from keystead.testing.clock import MovableClock
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    return MovableClock(now=1_800_000_000.0)
+
+
+async def test_a_key_is_found_by_its_text_alone(database: Database, clock: MovableClock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = await keys.create("shop", ["jobs", "users"])
+    found = keys.find(made.text)
+    assert found is not None and (found.id, found.name, found.scopes) == (made.id, "shop", frozenset({"jobs", "users"}))
+    other = await keys.create("other", ["*"])
+    swapped = f"ksk_{made.id}_{other.text.rpartition('_')[2]}"
+    for wrong in ("", "ksk_", "ksk_x", made.text[:-1], made.text + "x", swapped, f"ksk_{made.id}_", made.text[4:],
+                  f"ksk_{made.id}", "ksk_" + "é" * 90, f"ksk_{made.id}_\udcff"):
+        assert keys.find(wrong) is None, wrong
+
+
+async def test_only_a_hash_of_the_secret_is_kept_and_nothing_shows_it(database: Database, clock, capfd) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = await keys.create("shop", ["jobs"])
+    secret = made.text.removeprefix(f"ksk_{made.id}_")
+    async with database.reading() as sql:
+        row = (await sql.execute(select(ADMIN_KEYS))).one()
+    assert len(secret) >= 43 and not any(secret in str(column) for column in row)
+    keys.find(made.text)
+    await keys.refresh()
+    assert secret not in repr(made) + str(await keys.list()) + "".join(capfd.readouterr())
+
+
+async def test_a_revoked_key_ends_here_at_once_and_elsewhere_with_the_next_look(database: Database, clock) -> None:
+    here, elsewhere = await AdminKeys.open(database, clock), await AdminKeys.open(database, clock)
+    made = await here.create("shop", ["jobs"])
+    assert elsewhere.find(made.text) is None
+    await elsewhere.refresh()
+    assert elsewhere.find(made.text) is not None
+    clock.advance(5)
+    assert (await here.revoke(made.id)).revoked_at == clock.now()
+    assert here.find(made.text) is None
+    await elsewhere.refresh()
+    assert elsewhere.find(made.text) is None
+    again = await here.revoke(made.id)
+    assert again.revoked_at == clock.now() and again.state(clock.now()) == "revoked"
+    with pytest.raises(NotFound):
+        await here.revoke("nobody")
+
+
+async def test_a_process_that_runs_learns_by_itself(database: Database, clock) -> None:
+    here, elsewhere = await AdminKeys.open(database, clock), await AdminKeys.open(database, clock)
+    looking = asyncio.create_task(elsewhere.run())
+    try:
+        made = await here.create("shop", ["jobs"])
+        async with asyncio.timeout(30):
+            while elsewhere.find(made.text) is None:
+                await asyncio.sleep(0.05)
+            await here.revoke(made.id)
+            while elsewhere.find(made.text) is not None:
+                await asyncio.sleep(0.05)
+    finally:
+        looking.cancel()
+
+
+async def test_a_key_ends_by_itself(database: Database, clock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = await keys.create("shop", ["jobs"], lasts_seconds=60)
+    assert keys.find(made.text) is not None
+    clock.advance(60)
+    assert keys.find(made.text) is None
+    assert [each.state(clock.now()) for each in await keys.list()] == ["expired"]
+
+
+async def test_when_it_was_used_is_written_down_about_once_a_minute(database: Database, clock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = await keys.create("shop", ["jobs"])
+    keys.find(made.text)
+    await keys.refresh()
+    assert [each.last_used_at for each in await keys.list()] == [clock.now()]
+    first = clock.now()
+    await keys.refresh()
+    clock.advance(30)
+    keys.find(made.text)
+    await keys.refresh()
+    assert [each.last_used_at for each in await keys.list()] == [first]
+    clock.advance(31)
+    keys.find(made.text)
+    await keys.refresh()
+    assert [each.last_used_at for each in await keys.list()] == [clock.now()]
+
+
+@pytest.mark.parametrize(("name", "scopes", "seconds"), [
+    ("", ["jobs"], None), (" ", ["jobs"], None), ("x" * 101, ["jobs"], None), ("a\nb", ["jobs"], None),
+    ("shop", [], None), ("shop", ["everything"], None), ("shop", ["jobs"], 0), ("shop", ["jobs"], -1),
+    ("shop", ["jobs"], float("nan")), ("shop", ["jobs"], 1e12),
+])
+async def test_nonsense_is_refused(database: Database, clock, name, scopes, seconds) -> None:
+    with pytest.raises(Invalid):
+        await AdminKeys(database, clock).create(name, scopes, lasts_seconds=seconds)
