@@ -113,7 +113,8 @@ class Upkeep:
         found = await self._valkey.run(
             ("ZRANGE", delayed.name(self._valkey.layout), 0, 0, "WITHSCORES"), scored_pairs, repeat=True
         )
-        return min([UPKEEP_SECONDS, *(max(0.0, real_seconds(self._clock, due - self._clock.now())) for _, due in found)])
+        now = self._clock.now()
+        return min([UPKEEP_SECONDS, *(max(0.0, real_seconds(self._clock, due - now)) for _, due in found)])
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:
