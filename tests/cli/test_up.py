@@ -136,7 +136,8 @@ def test_data_directory_that_cannot_be_written_is_refused(tmp_path):
 def _as_nobody(*arguments: str, cwd: str) -> subprocess.CompletedProcess[str]:
     """Drop the rights after Python has started, so that the interpreter itself need not be readable by others."""
     drop = "import os\nif os.getuid() == 0:\n os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-    code = "import keystead.app, keystead.engine, keystead.web\nfrom keystead.cli import main\n"
+    code = "import keystead.app, keystead.engine, keystead.web.server, keystead.web.serving\n"
+    code += "from keystead.cli import main\n"
     # Rooms open when they are used, which would be too late here.
     code += (
         "from importlib import import_module\nfrom pkgutil import walk_packages\n"

@@ -1,8 +1,6 @@
 """``keystead message``: write to a person, follow a message through its life, and see what was given up."""
 
-import asyncio
 import json
-import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from keystead.messaging.touches import TraceEvent
     from keystead.patterns import DeadLetter
-    from keystead.settings import Settings
     from keystead.switchboard import Switchboard
 
 T = TypeVar("T")
@@ -122,27 +119,12 @@ def work(
 
     Any number of processes may do so, on any number of hosts; what one of them held when it died, another takes over.
     """
+    from keystead.cli.worker_rooms import work as work_for_rooms
     from keystead.telemetry import configure_logging
 
     settings = run_settings(context, valkey_url=url, messaging_workers=workers)
     configure_logging(settings.log.level, settings.log.format)
-    wait_for(_work(settings))
-
-
-async def _work(settings: "Settings") -> None:
-    from keystead.app import App
-    from keystead.web.housekeeping import Housekeeping
-
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with App(settings).running(works=True) as running, asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(Housekeeping(running).run())
-        note("working; Ctrl-C stops")
-        waiting = tasks.create_task(stop.wait())
-        await asyncio.wait((keeping, waiting), return_when=asyncio.FIRST_COMPLETED)
-        keeping.cancel()
-        waiting.cancel()
+    wait_for(work_for_rooms(settings, grace_seconds=30.0))
 
 
 def _life(events: "list[TraceEvent]") -> "Table":

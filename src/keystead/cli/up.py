@@ -14,13 +14,31 @@ from keystead.errors import Conflict, Invalid, KeysteadError
 if TYPE_CHECKING:
     from keystead.app import App
     from keystead.settings import Settings
-    from keystead.web import Ready
+    from keystead.web import Beside, Ready
 
 DataOption = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", show_default=".keystead",
                  help="Directory of the embedded server and its data."),
 ]
+HostOption = Annotated[
+    str | None,
+    typer.Option("--host", metavar="ADDRESS", show_default="setting http.host, 127.0.0.1",
+                 help="Address to listen on."),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option("--port", metavar="PORT", show_default="setting http.port, 8400",
+                 help="Port to listen on; 0 takes a free one."),
+]
+ProgramOption = Annotated[
+    list[str] | None,
+    typer.Option("--program", metavar="MODULE", show_default="setting program.modules",
+                 help="Module of your program, such as shop.jobs: its keys are shown, what its families count is "
+                      "rotated and charted, and its jobs are run. May be given several times."),
+]
+DEMO_DIRECTORY = Path(".keystead-demo")
+DEMO_SPEED = 60.0
 
 
 def up(
@@ -31,40 +49,54 @@ def up(
         typer.Option("--url", metavar="URL", show_default=False,
                      help="Use this server instead of starting one, such as valkey://localhost:6379."),
     ] = None,
-    host: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", show_default="setting http.host, 127.0.0.1", help="Address to listen on."),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(metavar="PORT", show_default="setting http.port, 8400",
-                     help="Port to listen on; 0 takes a free one."),
-    ] = None,
-    program: Annotated[
-        list[str] | None,
-        typer.Option("--program", metavar="MODULE", show_default="setting program.modules",
-                     help="Module of your program, such as shop.stats: its keys are shown, and what its families "
-                          "count is rotated and charted. May be given several times."),
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    program: ProgramOption = None,
     dashboard: Annotated[bool, typer.Option("--dashboard/--no-dashboard", help="Serve the dashboard as well.")] = True,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Fill it with life: a town of simulated people who get reminders, click "
+                                          "links and come back or not. In a data directory of its own, .keystead-demo.")
+    ] = False,
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", metavar="FACTOR", show_default="60 with --demo",
+                     help="How many seconds of the town pass in a real one; only with --demo."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="NUMBER", show_default="1",
+                     help="The same number gives the same town again; only with --demo."),
+    ] = None,
 ) -> None:
-    """Run everything: server, HTTP API and dashboard, until Ctrl-C.
+    """Run everything: server, HTTP API, dashboard, workers and schedule, until Ctrl-C.
 
     Starts a Valkey of its own under the data directory unless a server is named, and prints a one-time link that
-    opens the dashboard. Other commands find the running server by themselves.
+    opens the dashboard. Other commands find the running server by themselves. In production each part also runs
+    alone: `keystead api` and `keystead worker`.
     """
+    if not demo and (speed is not None or seed is not None):
+        raise Invalid("--speed and --seed are for the town of --demo; add --demo")
+    if demo and url is not None:
+        raise Invalid("--demo fills a server of its own; leave out --url")
+    modules = [*(program or ()), *(["keystead.demo.program"] if demo else ())]
     settings = run_settings(
-        context, valkey_url=_server(data, url), http_host=host, http_port=port,
-        program_modules=",".join(program) if program else None,
+        context, valkey_url=_server(data or (DEMO_DIRECTORY if demo else None), url), http_host=host, http_port=port,
+        program_modules=",".join(modules) if modules else None,
+        clock_speed=(DEMO_SPEED if speed is None else speed) if demo else None,
     )
-    _require_server_extra(dashboard)
+    require_server_extra(dashboard)
     from keystead.app import App
     from keystead.telemetry import configure_logging
 
     configure_logging(settings.log.level, settings.log.format)
     app = App(settings, users_program(settings.program.modules))
     _refuse_second(app, settings)
-    wait_for(_serve(app, settings, dashboard))
+    beside = None
+    if demo:
+        from keystead.cli.up_demo import town
+
+        beside = town(seed)
+    wait_for(serve_with_banner(app, settings, dashboard, beside=beside))
 
 
 def _refuse_second(app: "App", settings: "Settings") -> None:
@@ -83,7 +115,10 @@ def _refuse_second(app: "App", settings: "Settings") -> None:
                    "link to it, and --data DIR --port 0 runs another one beside it")
 
 
-async def _serve(app: "App", settings: "Settings", dashboard: bool) -> None:
+async def serve_with_banner(
+    app: "App", settings: "Settings", dashboard: bool, *, works: bool = True, beside: "Beside | None" = None,
+) -> None:
+    """Serve until told to stop, with what is begun shown on a terminal, and a banner once requests are answered."""
     from keystead.web import serve
 
     messages = console(stderr=True)
@@ -93,21 +128,24 @@ async def _serve(app: "App", settings: "Settings", dashboard: bool) -> None:
 
     def announce(ready: "Ready") -> None:
         spinner.stop()
-        _print_banner(app, settings, ready, dashboard)
+        _print_banner(app, settings, ready, dashboard, works)
 
     try:
-        await serve(app, dashboard=dashboard, on_ready=announce)
+        await serve(app, dashboard=dashboard, works=works, on_ready=announce, beside=beside,
+                    on_step=lambda step: spinner.update(f"{step}…"))
     finally:
         spinner.stop()
     messages.print("Stopped.")
 
 
-def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: bool) -> None:
+def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: bool, works: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    facts = [("server", _server_line(app, settings)), ("HTTP", f"{ready.url} (/health, /docs, /metrics)"),
-             ("stop", "Ctrl-C")]
+    facts = [("server", _server_line(app, settings)), ("HTTP", f"{ready.url} (/health, /docs, /metrics)")]
+    if not works:
+        facts.append(("work", "none here: jobs and messages are for `keystead worker`"))
+    facts.append(("stop", "Ctrl-C"))
     write("", Text("Keystead is up", style="bold green"), "", Padding(fact_grid(facts), (0, 2), expand=False), "")
     if dashboard:
         lasts = human_seconds(settings.http.login_link_seconds)
@@ -127,7 +165,7 @@ def _server_line(app: "App", settings: "Settings") -> str:
 def login_link(context: typer.Context, data: DataOption = None) -> None:
     """Print a new one-time link to the dashboard of a running `keystead up`."""
     settings = run_settings(context, valkey_url=_server(data, None))
-    _require_server_extra(False)
+    require_server_extra(False)
     from keystead.app import App
     from keystead.web import login_link as new_link
 
@@ -151,7 +189,7 @@ def token(
     if not 0 < days <= 3650:
         raise Invalid(f"a token works for a while: --days takes a number above 0 and up to 3650, not {days:g}")
     settings = run_settings(context, valkey_url=_server(data, None))
-    _require_server_extra(False)
+    require_server_extra(False)
     from keystead.app import App
     from keystead.web import program_token
 
@@ -164,7 +202,8 @@ def _server(data: Path | None, url: str | None) -> str | None:
     return f"embedded://{quote(str(data))}" if data is not None else url
 
 
-def _require_server_extra(dashboard: bool) -> None:
+def require_server_extra(dashboard: bool) -> None:
+    """Refuse, with what to install, when the HTTP server or the dashboard is not there."""
     from importlib.util import find_spec
 
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:

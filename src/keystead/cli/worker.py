@@ -1,4 +1,4 @@
-"""``keystead worker``: run the jobs of the user's program."""
+"""``keystead worker``: run the jobs of the user's program, or the work of an installation."""
 
 import asyncio
 import gc
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from keystead.settings import Settings
 
 RATE_SECONDS = 10.0
+CONCURRENCY = 100
 
 
 def worker(
     context: typer.Context,
     modules: Annotated[
-        list[str],
-        typer.Argument(metavar="MODULE[:BOOK]", help="Module whose jobs are run, such as shop.jobs, or a JobBook in "
-                                                        "it, such as shop.jobs:book."),
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[MODULE[:BOOK]]...", show_default="the rooms, and setting program.modules",
+                       help="Module whose jobs are run, such as shop.jobs, or a JobBook in it, such as shop.jobs:book. "
+                            "Without any, the work of Keystead's own rooms is done, and that of program.modules."),
+    ] = None,
     queue: Annotated[
         list[str] | None,
         typer.Option("--queue", metavar="NAME", show_default="hot",
@@ -38,7 +40,7 @@ def worker(
     processes: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many processes work.")] = 1,
     concurrency: Annotated[
         int, typer.Option(min=1, metavar="COUNT", help="How many jobs each process runs at once.")
-    ] = 100,
+    ] = CONCURRENCY,
     threads: Annotated[
         int, typer.Option(min=1, metavar="COUNT", help="How many of them may be functions that are not async.")
     ] = 16,
@@ -63,12 +65,17 @@ def worker(
         typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
     ] = None,
 ) -> None:
-    """Run the jobs of your program until SIGTERM or Ctrl-C.
+    """Run jobs until SIGTERM or Ctrl-C: those of your modules, or everything that `keystead api` leaves to others.
 
-    The working directory is looked at first for the module. Jobs that run when the signal comes are finished, or given
-    back after the grace; a second signal gives them back at once. What a worker held that died is taken over by
-    another within seconds.
+    With modules, only their jobs are run; the working directory is looked at first for them. Without, messages are
+    sent, the calendars kept, statistics rotated, and the jobs of program.modules run, tenants' included. Jobs that run
+    when the signal comes are finished, or given back after the grace; a second signal gives them back at once. Any
+    number may work, on any number of machines: what a worker held that died is taken over by another within seconds.
     """
+    if not modules:
+        _work_for_rooms(context, url=url, queue=queue, processes=processes, concurrency=concurrency,
+                        grace_seconds=grace_seconds, only_modules=bool(category or at_most_once or not recurring))
+        return
     settings = run_settings(context, valkey_url=url)
     book = load_book(modules)
     calendars = load_recurring(modules, book) if recurring else []
@@ -86,15 +93,41 @@ def worker(
         wait_for(_work(settings, book, wishes, calendars))
         return
     wait_for(_reach(settings))
-    command = [sys.executable, "-m", "keystead.cli"]
-    if (file := context.find_root().obj) is not None:
-        command += ["--config", str(file)]
-    command += ["worker", *modules, "--concurrency", str(concurrency), "--threads", str(threads), "--grace-seconds",
-                str(grace_seconds), "--recurring" if recurring else "--no-recurring"]
+    command = [*_command(context), *modules, "--concurrency", str(concurrency), "--threads", str(threads),
+               "--grace-seconds", str(grace_seconds), "--recurring" if recurring else "--no-recurring"]
     for option, values in (("--queue", wishes.queues), ("--category", category or ()), ("--url", [url] if url else ())):
         command += [part for value in values for part in (option, value)]
     command += ["--at-most-once"] if at_most_once else []
     raise typer.Exit(asyncio.run(_supervise(command, processes)))
+
+
+def _work_for_rooms(
+    context: typer.Context, *, url: str | None, queue: list[str] | None, processes: int, concurrency: int,
+    grace_seconds: float, only_modules: bool,
+) -> None:
+    if only_modules:
+        raise Invalid("--category, --at-most-once and --no-recurring are for the jobs of modules; name a module whose "
+                      "jobs are run, such as shop.jobs, or leave them out")
+    settings = run_settings(context, valkey_url=url, program_queues=",".join(queue) if queue else None,
+                            program_concurrent_jobs=concurrency if concurrency != CONCURRENCY else None)
+    from keystead.cli.worker_rooms import work
+    from keystead.telemetry import configure_logging
+
+    configure_logging(settings.log.level, settings.log.format)
+    if processes == 1:
+        wait_for(work(settings, grace_seconds=grace_seconds))
+        return
+    wait_for(_reach(settings))
+    options = (("--queue", queue or ()), ("--url", [url] if url else ()), ("--concurrency", [str(concurrency)]),
+               ("--grace-seconds", [str(grace_seconds)]))
+    command = _command(context) + [part for option, values in options for value in values for part in (option, value)]
+    raise typer.Exit(asyncio.run(_supervise(command, processes)))
+
+
+def _command(context: typer.Context) -> list[str]:
+    """This command once more, with the same settings file."""
+    file = context.find_root().obj
+    return [sys.executable, "-m", "keystead.cli", *(["--config", str(file)] if file is not None else []), "worker"]
 
 
 # -- which jobs --------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from keystead.fronts import opened_when_used
 if TYPE_CHECKING:
     from keystead.web.housekeeping import Housekeeping
     from keystead.web.links import login_link, program_token
-    from keystead.web.serving import Ready, serve
+    from keystead.web.serving import Beside, Ready, serve
 else:
     __getattr__ = opened_when_used(__name__)
 
-__all__ = ["Housekeeping", "Ready", "login_link", "program_token", "serve"]
+__all__ = ["Beside", "Housekeeping", "Ready", "login_link", "program_token", "serve"]

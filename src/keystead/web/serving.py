@@ -5,7 +5,7 @@ import contextlib
 import errno
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 
 import uvicorn
@@ -28,15 +28,19 @@ class Ready:
     login_url: str
 
 
+Beside = Callable[[Running, Ready], Coroutine[None, None, None]]
+
+
 async def serve(
     app: App, *, dashboard: bool = True, works: bool = True, shares_port: bool = False,
     on_ready: Callable[[Ready], None] | None = None, on_step: Callable[[str], None] = lambda step: None,
-    stop: asyncio.Event | None = None,
+    beside: Beside | None = None, stop: asyncio.Event | None = None,
 ) -> None:
     """Start everything, call ``on_ready`` once requests are answered, and serve until SIGINT, SIGTERM or ``stop``.
 
     Without ``works`` only requests are answered, and no server is started: jobs are run by other processes.
     ``shares_port``: others of this user may listen on the same port and get their share of the connections.
+    ``beside`` goes on from when requests are answered until the stop, which cancels it.
     Refuses with ``Invalid`` a port that is taken, before anything else is started. Open websockets do not delay the
     stop by more than a couple of seconds. Raises ``Unavailable`` when the embedded server was given up.
     """
@@ -51,7 +55,7 @@ async def serve(
 
             assembled = build(running, port=port, dashboard=dashboard)
             config = _config(assembled)
-            await _run(config, listener, running, on_ready, stop or asyncio.Event())
+            await _run(config, listener, running, on_ready, stop or asyncio.Event(), beside)
 
 
 def _config(assembled: FastAPI) -> uvicorn.Config:
@@ -64,7 +68,7 @@ def _config(assembled: FastAPI) -> uvicorn.Config:
 
 async def _run(
     config: uvicorn.Config, listener: socket.socket, running: Running, on_ready: Callable[[Ready], None] | None,
-    stop: asyncio.Event,
+    stop: asyncio.Event, beside: Beside | None = None,
 ) -> None:
     server = _Server(config)
     address = base_url(running.settings.http.host, listener.getsockname()[1])
@@ -74,9 +78,12 @@ async def _run(
         failing = tasks.create_task(_stop_when_failed(server, running))
         await asyncio.wait({serving, helpers[1]}, return_when=asyncio.FIRST_COMPLETED)
         if server.started:
+            ready = Ready(address, link_to(address, running.tickets, running.settings.http))
             write_address(running.data_directory, address)
             if on_ready is not None:
-                on_ready(Ready(address, link_to(address, running.tickets, running.settings.http)))
+                on_ready(ready)
+            if beside is not None:
+                helpers.append(tasks.create_task(beside(running, ready)))
         try:
             await serving
         finally:
@@ -149,6 +156,19 @@ def listening(settings: HttpSettings, *, shared: bool = False) -> Iterator[socke
         yield listener
     finally:
         listener.close()
+
+
+@contextlib.contextmanager
+def held(settings: HttpSettings) -> Iterator[int]:
+    """Keep a port for processes that share it, without listening; says which. ``Invalid`` when others have it."""
+    with listening(settings) as alone:  # who shares asks nobody, so whether it is free is found out first
+        port: int = alone.getsockname()[1]
+    holder = socket.socket(alone.family, socket.SOCK_STREAM)
+    with holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind((settings.host, port))
+        yield port
 
 
 def _why_not(settings: HttpSettings, error: OSError) -> str:

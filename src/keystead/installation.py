@@ -1,0 +1,67 @@
+"""The mark of a data directory: which version of Keystead wrote it last.
+
+An older directory, with an older mark or none, is brought up to date when it is started: tables by their migrations,
+values in Valkey by being read as they were. The way back does not exist, so a newer one is refused.
+"""
+
+import json
+import re
+import secrets
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from keystead.errors import Invalid
+
+MARK_FILE: Final = "keystead.json"
+
+
+def this_version() -> str:
+    """The version that runs."""
+    return version("keystead")
+
+
+def check_mark(directory: Path) -> str | None:
+    """The version that wrote the directory, or None if none has yet, or one from before there were marks.
+
+    Refuses with ``Invalid`` a directory of a newer version, and a mark that cannot be read. Writes nothing.
+    """
+    path = directory / MARK_FILE
+    try:
+        found = str(json.loads(path.read_text(encoding="utf-8"))["version"])
+        written = _release(found)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is damaged"
+        raise Invalid(f"{path}, which says what version wrote the data, cannot be read: {reason}; restore it, or "
+                      f"remove it if you know that no newer Keystead than {this_version()} was used here") from None
+    if written > _release(this_version()):
+        raise Invalid(f"{directory} was written by Keystead {found}, and this is {this_version()}, which does not know "
+                      f"what changed since; install {found} or newer, or restore a backup from before")
+    return found
+
+
+def write_mark(directory: Path) -> None:
+    """Say that this version wrote the directory, which is made if it is missing. Refuses one that cannot be written."""
+    if check_mark(directory) == this_version():
+        return
+    draft = directory / f"{MARK_FILE}.{secrets.token_hex(6)}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft.write_text(json.dumps({"version": this_version()}) + "\n", encoding="utf-8")
+        draft.replace(directory / MARK_FILE)  # whole, whenever we are killed
+    except OSError as error:
+        raise Invalid(f"{directory} cannot be written: {error.strerror}; name a directory of your own with "
+                      "installation.directory, or embedded://DIR") from error
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """The numbers of a version, so that 0.10 is newer than 0.9; what follows them does not count."""
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    if found is None:
+        raise ValueError(text)
+    numbers = [int(part) for part in found[0].split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
