@@ -6,13 +6,14 @@ A *count* is a named number with labels, cheap enough for a hot path (one dictio
 
 import itertools
 import logging
-import re
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from keystead.scrubbing import failure_traced, scrubbed
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -74,8 +75,6 @@ counts = Counts()
 KEPT_LINES: Final = 2000
 LONGEST_FIELD: Final = 400
 _LEVELS: Final = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning", logging.ERROR: "error"}
-# No line should hold an address or a number of a person; one that does by mistake is not shown with it.
-_PERSONAL: Final = re.compile(r"[^\s@'\"<>]+@[^\s@'\"<>]+\.\w+|\+\d[\d ]{6,14}\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +97,12 @@ class LogRing:
         self._numbers = itertools.count(1)
 
     def add(self, level: int, room: str, event: str, fields: Mapping[str, Any]) -> None:
-        shown = {name: scrubbed(str(value)[:LONGEST_FIELD]) for name, value in fields.items() if name != "exc_info"}
-        raised = fields.get("exc_info")
-        error = sys.exc_info()[1] if raised is True else raised
-        if isinstance(error, BaseException):
-            shown["exception"] = scrubbed(f"{type(error).__name__}: {error}"[:LONGEST_FIELD])
+        """Keep a line; it holds no personal data any more."""
+        shown = {name: str(value)[:LONGEST_FIELD] for name, value in fields.items() if name != "exception"}
+        if "exception" in fields:
+            shown["exception"] = str(fields["exception"]).rpartition("\n")[2][:LONGEST_FIELD]
         self._lines.append(LogLine(
-            next(self._numbers), time.time(), _LEVELS.get(level, "info"), room, scrubbed(event[:LONGEST_FIELD]), shown
+            next(self._numbers), time.time(), _LEVELS.get(level, "info"), room, event[:LONGEST_FIELD], shown
         ))
 
     def after(self, number: int = 0) -> list[LogLine]:
@@ -120,11 +118,6 @@ class LogRing:
         self._lines.clear()
 
 
-def scrubbed(text: str) -> str:
-    """The text without what looks like an email address or a phone number."""
-    return _PERSONAL.sub("•••", text) if "@" in text or "+" in text else text
-
-
 log_lines = LogRing()
 
 
@@ -138,13 +131,28 @@ def configure_logging(level: str, format: str) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
             structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
+    foreign = logging.getLogger()
+    foreign.handlers = [each for each in foreign.handlers if not isinstance(each, _Foreign)] + [_Foreign()]
+
+
+class _Foreign(logging.Handler):
+    """Lines of other libraries, from warnings on, written as ours are; of theirs only the first line of words."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("keystead."):
+            return
+        words = record.getMessage().strip().partition("\n")[0][:LONGEST_FIELD]
+        fields = {"exc_info": record.exc_info[1]} if record.exc_info and record.exc_info[1] else {}
+        RoomLogger(record.name)._write(min(record.levelno, logging.ERROR), words, fields)
 
 
 class RoomLogger:
@@ -179,15 +187,28 @@ class RoomLogger:
 
     def _write(self, level: int, event: str, fields: dict[str, Any]) -> None:
         structlog = sys.modules.get("structlog")
+        configured = structlog if structlog is not None and structlog.is_configured() else None
+        if level < logging.INFO and not (configured is not None or self._plain.isEnabledFor(level)):
+            return
+        event, told = scrubbed(event), _without_personal_data(fields)
         if level >= logging.INFO:
             bound = structlog.contextvars.get_contextvars() if structlog is not None else {}
-            log_lines.add(level, self._room, event, {**bound, **fields} if bound else fields)
-        if structlog is not None and structlog.is_configured():
-            structlog.get_logger(room=self._room).log(level, event, **fields)
+            log_lines.add(level, self._room, event, {**bound, **told} if bound else told)
+        if configured is not None:
+            configured.get_logger(room=self._room).log(level, event, **told)
         elif self._plain.isEnabledFor(level):
-            with_traceback = fields.pop("exc_info", None)
-            shown = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
-            self._plain.log(level, "%s", shown, exc_info=with_traceback, stacklevel=3)
+            traced = told.pop("exception", "")
+            words = " ".join([event, *(f"{name}={value!r}" for name, value in told.items())])
+            self._plain.log(level, "%s%s", words, f"\n{traced}" if traced else "", stacklevel=3)
+
+
+def _without_personal_data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The last step before a line is kept or written: an exception becomes its place, and every text is scrubbed."""
+    raised = fields.get("exc_info")
+    error = sys.exc_info()[1] if raised is True else raised
+    told = {name: value if isinstance(value, int | float | None) else scrubbed(str(value))
+            for name, value in fields.items() if name != "exc_info"}
+    return {**told, "exception": failure_traced(error)} if isinstance(error, BaseException) else told
 
 
 def logger(room: str) -> RoomLogger:

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final, Protocol, TypeVar
 
+from keystead.scrubbing import failure_told
 from keystead.telemetry import counts, logger
 
 T = TypeVar("T")
@@ -51,8 +52,7 @@ class Crew:
             except Exception as error:  # this is the loop of a worker: one kind of work must not end the others
                 name = type(work).__name__
                 counts.add("crew_failures", work=name)
-                _log.error("work of the crew failed and is begun again", work=name, error=type(error).__name__,
-                           reason=str(error)[:500])
+                _log.error("work of the crew failed and is begun again", work=name, error=failure_told(error))
             if loop.time() - begun_at > STEADY_SECONDS:
                 seconds = FIRST_PAUSE_SECONDS
             await pause(seconds, stop)

@@ -18,7 +18,7 @@ from keystead.errors import Invalid, LimitReached, Unavailable
 from keystead.jobs.book import Job, JobBook
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob
-from keystead.jobs.execution import Execution, told
+from keystead.jobs.execution import Execution
 from keystead.jobs.keys import ASKED, FAIR, FAIR_LEASE_SECONDS, SERVED
 from keystead.jobs.models import JobRecord
 from keystead.jobs.records import encode_record
@@ -26,6 +26,7 @@ from keystead.jobs.retry import GiveUp
 from keystead.jobs.tenants import count
 from keystead.keys import SortedSetKey
 from keystead.patterns import FairConsumer, Leased, Produced
+from keystead.scrubbing import failure_told
 from keystead.telemetry import logger
 
 RETRY_SECONDS = 1.0
@@ -126,10 +127,10 @@ class FairWorker:
             context = RunningJob(record, item.id, "fair", lambda: self._stopping, self._valkey, self._clock)
             await self._execution.run(job, context, job.timeout_seconds)
         except GiveUp as error:
-            _log.error("job given up", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))
+            _log.error("job given up", job=record.name[:200], tenant=item.shard, uid=item.id, error=failure_told(error))
             await FAIR.bury(self._valkey, [item], now=self._clock.now())
         except Exception as error:
-            _log.warning("job failed", job=record.name[:200], tenant=item.shard, uid=item.id, error=told(error))
+            _log.warning("job failed", job=record.name[:200], tenant=item.shard, uid=item.id, error=failure_told(error))
             raise
         finally:
             self._served[item.shard] += item.cost

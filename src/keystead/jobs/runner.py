@@ -24,6 +24,7 @@ from keystead.jobs.retry import GiveUp, RetryLater
 from keystead.jobs.station import PAUSE_SECONDS, Station
 from keystead.jobs.upkeep import Tally
 from keystead.patterns.worklist_items import Item
+from keystead.scrubbing import failure_told
 from keystead.telemetry import logger
 
 ASK_AGAIN_SECONDS = 3600.0  # after all starts of a rate are taken for as far ahead as they are given out
@@ -196,7 +197,7 @@ class Runner:
         except Exception as error:
             ending = Ending("failed", error=told(error), follow=options.on_failure)
             self.tally.failed += 1
-            _log.error("job failed", job=job.name, uid=item.value.uid, error=told(error), exc_info=error)
+            _log.error("job failed", job=job.name, uid=item.value.uid, exc_info=error)
         if item.value.options is not None:
             await station.settle_forgotten(item.value, ending)
 
@@ -216,11 +217,12 @@ class Runner:
         tries = options.tries or job.retry.tries
         text = told(error)
         if _is_worth(job, error) and attempt < tries:
-            _log.warning("job failed, will be tried again", job=job.name, uid=record.uid, attempt=attempt, error=text)
+            _log.warning("job failed, will be tried again", job=job.name, uid=record.uid, attempt=attempt,
+                         error=failure_told(error))
             await station.put_off(item, now + job.retry.pause_seconds(attempt), text)
             self.tally.retried += 1
             return None
-        _log.error("job failed", job=job.name, uid=record.uid, attempt=attempt, error=text, exc_info=error)
+        _log.error("job failed", job=job.name, uid=record.uid, attempt=attempt, exc_info=error)
         ending = Ending("failed", error=text, attempts=attempt, follow=options.on_failure)
         return await self._end(station, item, job, ending)
 
