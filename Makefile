@@ -16,8 +16,8 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-run: $(STAMP)  ## start the server and print a login link
-	@$(BIN)/keystead up
+run: $(STAMP)  ## the whole backend with a living town in it; prints a login link
+	@$(BIN)/keystead up --demo
 
 test: $(STAMP) browser check  ## everything that must hold: linters, types, floors, all tests
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup

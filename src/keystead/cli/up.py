@@ -142,6 +142,8 @@ def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: b
     from rich.padding import Padding
     from rich.text import Text
 
+    from keystead.app import DEFAULT_DATA_DIRECTORY
+
     facts = [("server", _server_line(app, settings)), ("HTTP", f"{ready.url} (/health, /docs, /metrics)")]
     if not works:
         facts.append(("work", "none here: jobs and messages are for `keystead worker`"))
@@ -149,7 +151,9 @@ def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: b
     write("", Text("Keystead is up", style="bold green"), "", Padding(fact_grid(facts), (0, 2), expand=False), "")
     if dashboard:
         lasts = human_seconds(settings.http.login_link_seconds)
-        write(f"Dashboard link (works once, within {lasts}; `keystead login-link` prints another):", "")
+        where = "" if str(app.data_directory) == DEFAULT_DATA_DIRECTORY else f" --data {app.data_directory}"
+        another = f"; `keystead login-link{where}` prints another" if settings.valkey.url.startswith("embedded") else ""
+        write(f"Dashboard link (works once, within {lasts}{another}):", "")
         # Not wrapped: a link with line breaks in it cannot be copied.
         console().print(Text(f"{ready.login_url}\n", style="cyan"), soft_wrap=True)
 

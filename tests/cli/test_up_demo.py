@@ -1,0 +1,47 @@
+"""The town beside ``keystead up --demo``."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .command import environment, keystead
+from .test_up import server_pids
+
+
+def test_speed_and_seed_are_for_the_town(tmp_path: Path) -> None:
+    assert "add --demo" in keystead("up", "--speed", "60", cwd=tmp_path).refused()
+    assert "leave out --url" in keystead("up", "--demo", "--url", "valkey://localhost", cwd=tmp_path).refused()
+
+
+def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "keystead.cli", "up", "--demo", "--port", "0", "--no-dashboard", "--seed", "7"],
+            cwd=tmp_path, env=environment(PYTHONUNBUFFERED="1"), stdout=file, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
+    try:
+        deadline = time.monotonic() + 240
+        while "town:" not in said.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, said.read_text()
+            time.sleep(0.2)
+        children = _children(process.pid)
+        assert children, "the town, and the server, are processes of their own"
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(90) == 0, said.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert "Traceback" not in said.read_text()
+    assert (tmp_path / ".keystead-demo").is_dir() and not (tmp_path / ".keystead").exists()
+    assert not [pid for pid in children if Path(f"/proc/{pid}/cmdline").exists()], "nothing is left behind"
+    assert not server_pids(tmp_path)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
