@@ -11,6 +11,7 @@ from keystead.web.dashboard.stats_cards import StatsCards, StatsTiles
 from keystead.web.dashboard.stats_frame import keep_looking, places, problem_banner, range_bar, stats_frame
 from keystead.web.dashboard.stats_look import StatsLook, StatsReader
 from keystead.web.dashboard.stats_range import StatsRange
+from keystead.web.dashboard.stats_rotated import rotated_line
 from keystead.web.dashboard.stats_shown import broken_up
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import StatsWatch
@@ -50,6 +51,7 @@ async def show_stats(running: Running, sampler: Sampler, watch: StatsWatch, show
         with ui.element("section").classes("ks-card hidden") as first:
             ui.html(FIRST_STEPS, sanitize=False)
         with ui.element("div") as rest:
+            rotated = rotated_line(running, watch)
             range_bar(running, "/stats", shown)
             tiles, cards = StatsTiles(shown), StatsCards(shown)
             idle = ui.html("", sanitize=False)
@@ -58,6 +60,7 @@ async def show_stats(running: Running, sampler: Sampler, watch: StatsWatch, show
     def look() -> None:
         nonlocal drawn
         problem()
+        rotated()
         if shared.value is None:
             below.set_content("Waiting for the first answer…")
         if shared.value is None or shared.value is drawn:

@@ -9,9 +9,10 @@ from nicegui import ui
 from keystead.app import Running
 from keystead.stats.charts_live import RunView
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
-from keystead.web.dashboard.shown import NOTHING, chip, shown_ago, shown_duration
+from keystead.web.dashboard.shown import NOTHING, chip, shown_ago
 from keystead.web.dashboard.stats_frame import keep_looking, places, problem_banner, stats_frame
-from keystead.web.dashboard.stats_shown import broken_up, exact
+from keystead.web.dashboard.stats_rotated import rotated_line
+from keystead.web.dashboard.stats_shown import broken_up, exact, shown_took
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import StatsWatch
 
@@ -42,12 +43,14 @@ async def show_runs(running: Running, sampler: Sampler, watch: StatsWatch) -> No
                 below = ui.html("", sanitize=True, tag="p")
             places("/stats/job-runs")
         problem = problem_banner(sampler, shared)
+        rotated = rotated_line(running, watch)
         with ui.element("section").classes("ks-card").props('aria-label="Last runs"'):
             table = LiveTable(COLUMNS, classes="ks-runs")
         never = ui.html("", sanitize=False)
 
     def look() -> None:
         problem()
+        rotated()
         if shared.value is None:
             below.set_content("Waiting for the first answer…")
             return
@@ -84,15 +87,6 @@ def run_row(run: RunView, now: float) -> Row:
 
 def _purpose(run: RunView) -> str:
     return run.purpose.removesuffix("; running_time in seconds").removeprefix("the last run of ")
-
-
-def shown_took(seconds: float | None) -> str:
-    """``240 ms``, ``3.2 s``, ``12 min 5 s``."""
-    if seconds is None:
-        return NOTHING
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else shown_duration(seconds)
 
 
 def _stopped(run: RunView, running: bool, now: float) -> str:

@@ -7,6 +7,7 @@ from keystead.patterns import Cohorts, DailyFamily, DimensionViews, RowsByDay
 from keystead.stats import Charted
 from keystead.stats.charts_calendar import is_monthly, labels_of, zone_name
 from keystead.stats.series import CANONICAL
+from keystead.web.dashboard.shown import NOTHING, shown_duration
 from keystead.web.dashboard.stats_range import StatsRange
 
 
@@ -36,6 +37,15 @@ def zone_said(one: Charted) -> str:
     kept = "months" if is_monthly(one) else "days"
     return f"{kept} in {zone.replace('_', ' ')}" if (zone := zone_name(one)) != CANONICAL else \
         f"{kept} of each person's own calendar"
+
+
+def shown_took(seconds: float | None) -> str:
+    """``240 ms``, ``3.2 s``, ``12 min 5 s``."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else shown_duration(seconds)
 
 
 def exact(count: int) -> str:
