@@ -4,12 +4,13 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from keystead.errors import Invalid
+from keystead.store.sqlite_reader import open_reader
 
 READERS: Final = 8
 KEPT_LOG_BYTES: Final = 64 * 1024 * 1024
@@ -47,16 +48,18 @@ def engines(path: Path, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
     """One for writing, with one connection, and one for reading."""
     return (
         _engine(path, wait_seconds, 1, "BEGIN IMMEDIATE", _WRITER),
-        _engine(path, wait_seconds, READERS, "BEGIN", _READER),
+        _engine(path, wait_seconds, READERS, "BEGIN", _READER, async_creator_fn=open_reader),
     )
 
 
-def _engine(path: Path, wait_seconds: float, size: int, begin: str, pragmas: tuple[str, ...]) -> AsyncEngine:
+def _engine(
+    path: Path, wait_seconds: float, size: int, begin: str, pragmas: tuple[str, ...], **connecting: Any
+) -> AsyncEngine:
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)), hide_parameters=True,
         pool_size=size, max_overflow=0, pool_timeout=wait_seconds,
         # The driver would begin a transaction where it thinks fit; here it does so where we say.
-        connect_args={"timeout": wait_seconds, "isolation_level": None},
+        connect_args={"timeout": wait_seconds, "isolation_level": None, **connecting},
     )
 
     @event.listens_for(engine.sync_engine, "connect")
