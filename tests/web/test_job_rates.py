@@ -11,7 +11,8 @@ from keystead.web.job_rates import JobRates, JobRateSampler
 
 
 def sampler_on(valkey):
-    return JobRateSampler(Inspection(valkey, SystemClock()))
+    clock = SystemClock()
+    return JobRateSampler(Inspection(valkey, clock), clock)
 
 
 async def add(valkey, **counts):

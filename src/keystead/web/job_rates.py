@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
+from keystead.clock import Clock, real
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
 from keystead.jobs import Inspection
@@ -31,8 +32,8 @@ class JobRateSample:
 class JobRateSampler:
     """Samples while ``run`` runs. ``samples`` are the last ten minutes, oldest first."""
 
-    def __init__(self, inspection: Inspection) -> None:
-        self._inspection = inspection
+    def __init__(self, inspection: Inspection, clock: Clock) -> None:
+        self._inspection, self._clock = inspection, real(clock)
         self._last: tuple[float, Totals] | None = None
         self.samples: deque[JobRateSample] = deque(maxlen=KEPT_SAMPLES)
 
@@ -51,13 +52,13 @@ class JobRateSampler:
                 totals = await self._inspection.totals()
         except (Unavailable, TimeoutError, ErrorReply):
             self._last = None
-            self.samples.append(JobRateSample(self._inspection.now(), None))
+            self.samples.append(JobRateSample(self._clock.now(), None))
             return
         now, rates = asyncio.get_running_loop().time(), None
         if self._last is not None and now > self._last[0]:
             rates = _rates(self._last[1], totals, now - self._last[0])
         self._last = now, totals
-        self.samples.append(JobRateSample(self._inspection.now(), rates))
+        self.samples.append(JobRateSample(self._clock.now(), rates))
 
 
 def _rates(before: Totals, after: Totals, seconds: float) -> JobRates | None:

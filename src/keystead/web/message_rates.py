@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError
@@ -58,7 +58,7 @@ class MessageRateSampler:
     """Samples while ``run`` runs and someone wants it. ``samples`` are the last ten minutes, oldest first."""
 
     def __init__(self, valkey: Valkey, clock: Clock) -> None:
-        self._valkey, self._clock = valkey, clock
+        self._valkey, self._clock, self._real = valkey, clock, real(clock)
         self._last: tuple[float, Totals] | None = None
         self._wanted_until = 0.0
         self.samples: deque[MessageRateSample] = deque(maxlen=KEPT_SAMPLES)
@@ -89,13 +89,13 @@ class MessageRateSampler:
                 totals = await self._totals()
         except (KeysteadError, TimeoutError, ErrorReply):
             self._last = None
-            self.samples.append(MessageRateSample(self._clock.now(), None))
+            self.samples.append(MessageRateSample(self._real.now(), None))
             return
         now, rates = asyncio.get_running_loop().time(), None
         if self._last is not None and now > self._last[0]:
             rates = rates_between(self._last[1], totals, now - self._last[0])
         self._last = now, totals
-        self.samples.append(MessageRateSample(self._clock.now(), rates))
+        self.samples.append(MessageRateSample(self._real.now(), rates))
 
     async def _totals(self) -> Totals:
         """Of the days that are still counted on: what was queued before midnight may arrive after it."""

@@ -22,6 +22,7 @@ class RateSample:
     at: float
     commands_per_second: float | None
     memory_bytes: int | None
+    keys: int | None = None
 
 
 async def on_a_beat(look: Callable[[], Awaitable[None]]) -> None:
@@ -73,4 +74,4 @@ class Sampler:
             rate = max(0.0, facts.commands - self._last[1] - facts.primaries) / (now - self._last[0])
         self._last = now, facts.commands
         self.facts, self.problem, self.away_since = facts, None, None
-        self.samples.append(RateSample(self._clock.now(), rate, facts.memory_bytes))
+        self.samples.append(RateSample(self._clock.now(), rate, facts.memory_bytes, facts.keys))

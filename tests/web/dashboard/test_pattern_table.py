@@ -41,9 +41,28 @@ def test_largest_come_first_whatever_their_room():
         keys=3, memory_bytes=900, undeclared_keys=0, undeclared_memory_bytes=0,
         by_declaration={LOGIN_IP: PatternCount(1, 900), API_IP: PatternCount(2, 100)},
     )
-    table = pattern_table([*EDGE, EVENTS], found, "", largest_first=True)
+    table = pattern_table([*EDGE, EVENTS], found, "", order="memory")
     assert table.index("login_ip") < table.index("api_ip") < table.index("blocked_ip") < table.index("ps:events")
     assert "ks-room" not in table
+
+
+def test_order_by_keys_and_by_name():
+    found = PatternCounts(
+        keys=3, memory_bytes=900, undeclared_keys=0, undeclared_memory_bytes=0,
+        by_declaration={LOGIN_IP: PatternCount(1, 900), API_IP: PatternCount(2, 100)},
+    )
+    by_keys = pattern_table([LOGIN_IP, API_IP, BLOCKED_IP], found, "", order="keys")
+    assert by_keys.index("api_ip") < by_keys.index("login_ip") < by_keys.index("blocked_ip")
+    by_name = pattern_table([LOGIN_IP, API_IP, BLOCKED_IP], found, "", order="name")
+    assert by_name.index("api_ip") < by_name.index("blocked_ip") < by_name.index("login_ip")
+
+
+def test_only_personal_ones_or_only_those_with_keys():
+    personal = pattern_table([API_IP, EVENTS], counts(undeclared=3), "", personal_only=True)
+    assert "api_ip" in personal and "ps:events" not in personal and "Not declared" not in personal
+    used = pattern_table([API_IP, LOGIN_IP], counts(), "", used_only=True)
+    assert "api_ip" in used and "login_ip" not in used
+    assert "There is no pattern with personal data" in pattern_table([EVENTS], None, "", personal_only=True)
 
 
 def test_stray_keys_are_told_but_not_in_a_filtered_list():

@@ -8,6 +8,7 @@ from html import escape
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import real
 from keystead.settings import ValkeySettings
 from keystead.web.dashboard import jobs_chart
 from keystead.web.dashboard.frame import LOOK_SECONDS, page_frame
@@ -173,7 +174,7 @@ def _rate_card(running: Running, rates: JobRateSampler) -> Look:
         with ui.element("div").classes("ks-card-head"):
             ui.html("Jobs per second", sanitize=True, tag="h2")
             now = ui.html("", sanitize=True).classes("ks-legend").props("data-rates")
-        chart = ui.echart(jobs_chart.options(rates.samples, running.clock.now())).classes("ks-chart")
+        chart = ui.echart(jobs_chart.options(rates.samples, real(running.clock).now())).classes("ks-chart")
     drawn = False
 
     def look() -> None:
@@ -184,7 +185,7 @@ def _rate_card(running: Running, rates: JobRateSampler) -> Look:
             for line, _ in jobs_chart.LINES
         ))
         if drawn:
-            chart.run_chart_method("setOption", jobs_chart.moved(rates.samples, running.clock.now()))
+            chart.run_chart_method("setOption", jobs_chart.moved(rates.samples, real(running.clock).now()))
         drawn = True
 
     return look

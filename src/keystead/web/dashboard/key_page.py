@@ -37,8 +37,9 @@ async def show_key(running: Running, sampler: Sampler, spelled: str) -> None:
             found = await explain(running.valkey, running.registry, read_key(spelled))
         except Unavailable:
             says = "The server is away, so the key cannot be looked at now. Reload this page when it is back."
-    with page_frame(sampler, running.clock, key="" if found and found.personal else spelled):
-        ui.html('<a class="ks-crumb" href="/">← Overview</a>', sanitize=False)
+    with page_frame(sampler, running.clock, current="/keys",
+                    key="" if found and found.personal else spelled):
+        ui.html('<nav class="ks-crumb"><a href="/keys">Keys</a></nav>', sanitize=False)
         if found is None:
             ui.html(f'<div class="ks-card"><div class="ks-empty">{says}</div></div>', sanitize=False)
         else:

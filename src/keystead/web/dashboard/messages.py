@@ -10,6 +10,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import real
 from keystead.dates import day_starts_at
 from keystead.messaging.links.clicked import ClickedMessages, clicked_messages
 from keystead.messaging.touches.stats import SENDS as TOUCH_SENDS
@@ -197,7 +198,7 @@ def _rate_card(running: Running, rates: MessageRateSampler) -> Look:
         with ui.element("div").classes("ks-card-head"):
             ui.html("Sent per second", sanitize=True, tag="h2")
             now = ui.html("", sanitize=True).classes("ks-legend ms-legend").props("data-rates")
-        chart = ui.echart(messages_chart.options(rates.samples, running.clock.now())).classes("ks-chart")
+        chart = ui.echart(messages_chart.options(rates.samples, real(running.clock).now())).classes("ks-chart")
     drawn = False
 
     def look() -> None:
@@ -207,7 +208,7 @@ def _rate_card(running: Running, rates: MessageRateSampler) -> Look:
             f'<span class="{name}"><b>{shown_rate(newest.by_channel[name][sent] if newest else None)}</b> '
             f"{NAMES[name].lower()}</span>" for name in CHANNELS))
         if drawn:
-            chart.run_chart_method("setOption", messages_chart.moved(rates.samples, running.clock.now()))
+            chart.run_chart_method("setOption", messages_chart.moved(rates.samples, real(running.clock).now()))
         drawn = True
 
     return look

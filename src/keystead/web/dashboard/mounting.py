@@ -9,18 +9,28 @@ from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
 from keystead.edge import Caller
+from keystead.ids import UserSub
 from keystead.jobs import Inspection
+from keystead.members.searching import find_people
+from keystead.telemetry import counts
+from keystead.web import searching
 from keystead.web.census import Census
+from keystead.web.dashboard.find_page import hints, meant, pages_named, show_found
 from keystead.web.dashboard.job_page import show_job
 from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
+from keystead.web.dashboard.keys_page import show_keys
 from keystead.web.dashboard.messages import show_messages
-from keystead.web.dashboard.messages_person import UIDS, find, show_nobody, show_person, trace_address
+from keystead.web.dashboard.messages_person import show_nobody, trace_address
 from keystead.web.dashboard.messages_trace import show_trace
-from keystead.web.dashboard.overview import show_overview
+from keystead.web.dashboard.mounting_operator import mount_operator
+from keystead.web.dashboard.overview import Rates, show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
+from keystead.web.dashboard.people_page import person_address, show_people
+from keystead.web.dashboard.person_page import show_person
 from keystead.web.dashboard.reminders import show_reminders
 from keystead.web.dashboard.sandbox_page import show_sandbox
+from keystead.web.dashboard.settings_page import show_settings
 from keystead.web.dashboard.stats_page import show_stats
 from keystead.web.dashboard.stats_pages import show_one
 from keystead.web.dashboard.stats_range import StatsRange
@@ -29,9 +39,12 @@ from keystead.web.dashboard.templates_page import show_templates
 from keystead.web.job_rates import JobRateSampler
 from keystead.web.jobs_watch import JobsWatch
 from keystead.web.message_rates import MessageRateSampler
+from keystead.web.request_rates import RequestRateSampler
 from keystead.web.sampler import Sampler
+from keystead.web.searching import MESSAGE_UIDS
 from keystead.web.stats_watch import StatsWatch
 
+KEYS_SCOPE = "keys"
 JOBS_SCOPE = "jobs"
 STATS_SCOPE = "stats"
 MESSAGES_SCOPE = "messaging"
@@ -50,13 +63,19 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     There is one dashboard per process: a second mount takes the pages over.
     """
     inspection = Inspection(running.valkey, running.clock)
-    rates, watch, stats = JobRateSampler(inspection), JobsWatch(running.valkey, inspection), StatsWatch()
+    rates, watch, stats = JobRateSampler(inspection, running.clock), JobsWatch(running.valkey, inspection), StatsWatch()
     message_rates = MessageRateSampler(running.valkey, running.clock)
+    request_rates = RequestRateSampler(counts, running.clock)
+    all_rates = Rates(request_rates, rates, message_rates)
     page = partial(ui.page, response_timeout=PAGE_SECONDS)
 
     @page("/", title=TITLE)
-    def overview() -> None:
-        show_overview(running, sampler, census)
+    async def overview() -> None:
+        await show_overview(running, sampler, census, stats, inspection, all_rates)
+
+    @page("/keys", title=f"Keys · {TITLE}")
+    def keys(order: str = "", personal: bool = False) -> None:
+        show_keys(running, sampler, census, order=order, personal=personal)
 
     @page("/pattern", title=f"Pattern · {TITLE}")
     async def pattern(name: str = "") -> None:
@@ -117,14 +136,50 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         asked = user.strip()
-        if not asked or asked.startswith(UIDS):
+        if not asked or asked.startswith(MESSAGE_UIDS):
             return RedirectResponse(trace_address(asked) if asked else "/messages", 303)
-        found = await find(running, asked)
+        found = await find_people(running.database, asked)
         if len(found) == 1:
-            await show_person(running, sampler, stats, found[0])
-        else:
-            show_nobody(running, sampler, asked, found)
+            return RedirectResponse(person_address(found[0]), 303)
+        show_nobody(running, sampler, asked, found)
         return None
+
+    @page("/people", title=f"People · {TITLE}")
+    async def people(request: Request, q: str = "", before: int | None = None) -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        await show_people(running, sampler, q[:300], before)
+        return None
+
+    @page("/people/{sub:path}", title=f"Person · {TITLE}")
+    async def one_person(request: Request, sub: str) -> Response | None:
+        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+            return refusal
+        if not sub:
+            return RedirectResponse("/people", 303)
+        await show_person(running, sampler, stats, UserSub(sub[:255]))
+        return None
+
+    @page("/find", title=f"Search · {TITLE}")
+    async def find(request: Request, q: str = "") -> Response | None:
+        caller: Caller = request.state.caller
+        hits = await searching.find(running, q, may=caller.may)
+        if (address := meant(hits)) is not None and not pages_named(q):
+            return RedirectResponse(address, 303)
+        show_found(running, sampler, q.strip()[:300], hits)
+        return None
+
+    @page("/settings", title=f"Settings · {TITLE}")
+    async def settings(request: Request) -> Response | None:
+        if (refusal := _refusal(request, KEYS_SCOPE)) is not None:
+            return refusal
+        await show_settings(running, sampler)
+        return None
+
+    @app.get("/find/hints", include_in_schema=False)
+    async def find_hints(request: Request, q: str = "") -> list[dict[str, str]]:
+        caller: Caller = request.state.caller
+        return hints(q, await searching.find(running, q, may=caller.may, thorough=False))
 
     @page("/messages/trace", title=f"Message · {TITLE}")
     async def trace(request: Request, uid: str = "") -> Response | None:
@@ -156,11 +211,12 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         await show_sandbox(running, sampler, channel, to)
         return None
 
+    operating = mount_operator(page, _refusal, running, sampler, census, stats, TITLE)
     ui.run_with(
         app, title=TITLE, favicon=FAVICON, dark=False, tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )
-    return [rates.run, watch.run, watch.run_groups, stats.run, message_rates.run]
+    return [rates.run, watch.run, watch.run_groups, stats.run, message_rates.run, request_rates.run, *operating]
 
 
 def _days_of(request: Request) -> StatsRange:

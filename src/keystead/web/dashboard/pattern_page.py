@@ -22,13 +22,13 @@ async def show_pattern(running: Running, sampler: Sampler, census: Census, patte
     """Build the page. The keys are looked for once, when it opens, within a bounded time."""
     declaration = running.registry.find(pattern)
     if declaration is None:
-        with page_frame(sampler, running.clock):
-            ui.html('<a class="ks-crumb" href="/">← Overview</a><div class="ks-card"><div class="ks-empty">'
+        with page_frame(sampler, running.clock, current="/keys"):
+            ui.html('<nav class="ks-crumb"><a href="/keys">Keys</a></nav><div class="ks-card"><div class="ks-empty">'
                     f'Nothing declares the pattern <span class="mono">{escape(pattern)}</span>.</div></div>',
                     sanitize=False)
         return
-    with page_frame(sampler, running.clock):
-        ui.html('<a class="ks-crumb" href="/">← Overview</a>', sanitize=False)
+    with page_frame(sampler, running.clock, current="/keys"):
+        ui.html('<nav class="ks-crumb"><a href="/keys">Keys</a></nav>', sanitize=False)
         with ui.element("div").classes("ks-head"), ui.element("div"):
             ui.html(escape(declaration.pattern), sanitize=True, tag="h1").classes("mono")
             ui.html(escape(declaration.purpose), sanitize=True, tag="p")

@@ -3,11 +3,15 @@
 from collections.abc import Iterable
 from html import escape
 from itertools import groupby
+from typing import Final, Literal
 from urllib.parse import quote
 
 from keystead.keys import Declaration
 from keystead.operations import PatternCount, PatternCounts
 from keystead.web.dashboard.shown import NOTHING, chip, shown_bytes, shown_count
+
+Order = Literal["room", "memory", "keys", "name"]
+ORDERS: Final[dict[Order, str]] = {"room": "By room", "memory": "Largest first", "keys": "Most keys", "name": "By name"}
 
 _HEAD = (
     '<table class="ks-table"><thead><tr><th>Pattern</th><th class="mid">Type</th><th class="wide">Lives</th>'
@@ -20,25 +24,34 @@ def pattern_address(pattern: str) -> str:
 
 
 def pattern_table(
-    declarations: Iterable[Declaration], counts: PatternCounts | None, wanted: str, *, largest_first: bool = False
+    declarations: Iterable[Declaration], counts: PatternCounts | None, wanted: str, *, order: Order = "room",
+    personal_only: bool = False, used_only: bool = False,
 ) -> str:
     """The table as HTML. ``wanted`` keeps the patterns that hold all of its words somewhere.
 
-    By room, or those that weigh most first, whatever their room.
+    ``personal_only`` keeps those that hold personal data, ``used_only`` those that have keys now. Only the order by
+    room has headings.
     """
     words = wanted.lower().split()
-    shown = [each for each in declarations if all(word in _searched(each) for word in words)]
+    shown = [each for each in declarations if all(word in _searched(each) for word in words)
+             and (each.personal or not personal_only) and (not used_only or _count(each, counts).keys)]
     if not shown:
-        return f'<div class="ks-empty">No declared pattern matches “{escape(wanted)}”.</div>'
-    if largest_first:
-        return _HEAD + _rows(sorted(shown, key=lambda each: _weight(each, counts)), counts)
+        return f'<div class="ks-empty">{_nothing(wanted, personal_only, used_only)}</div>'
+    if order != "room":
+        return _HEAD + _rows(sorted(shown, key=lambda each: _weight(each, counts, order)), counts)
     # A table for each room, with columns of fixed width: a heading row across all columns would fix their number.
     tables = [_HEAD]
     for room, members in groupby(sorted(shown, key=lambda each: (each.room, each.pattern)), key=lambda each: each.room):
         tables.append(f'<h3 class="ks-room">{escape(room)}</h3>{_rows(members, counts)}')
-    if counts is not None and counts.undeclared_keys and not words:
+    if counts is not None and counts.undeclared_keys and not (words or personal_only):
         tables.append(f'<table class="ks-table stray"><tbody>{_stray_row(counts)}</tbody></table>')
     return "".join(tables)
+
+
+def _nothing(wanted: str, personal_only: bool, used_only: bool) -> str:
+    kind = " with personal data" if personal_only else ""
+    kind += " that has keys now" if used_only else ""
+    return f"No declared pattern{kind} matches “{escape(wanted)}”." if wanted else f"There is no pattern{kind}."
 
 
 def _rows(declarations: Iterable[Declaration], counts: PatternCounts | None) -> str:
@@ -46,13 +59,20 @@ def _rows(declarations: Iterable[Declaration], counts: PatternCounts | None) -> 
     return f'<table class="ks-table"><tbody>{rows}</tbody></table>'
 
 
-def _weight(declaration: Declaration, counts: PatternCounts | None) -> tuple[int, int, str]:
-    count = counts.of(declaration) if counts is not None else PatternCount()
-    return -count.memory_bytes, -count.keys, declaration.pattern
+def _count(declaration: Declaration, counts: PatternCounts | None) -> PatternCount:
+    return counts.of(declaration) if counts is not None else PatternCount()
+
+
+def _weight(declaration: Declaration, counts: PatternCounts | None, order: Order) -> tuple[int, int, str]:
+    count = _count(declaration, counts)
+    if order == "name":
+        return 0, 0, declaration.pattern
+    first, second = (count.memory_bytes, count.keys) if order == "memory" else (count.keys, count.memory_bytes)
+    return -first, -second, declaration.pattern
 
 
 def _row(declaration: Declaration, counts: PatternCounts | None) -> str:
-    personal = f" {chip('personal')}" if declaration.personal else ""
+    personal = f" {chip('personal', 'warn')}" if declaration.personal else ""
     return (
         f'<tr class="link"><td><a class="mono" href="{pattern_address(declaration.pattern)}">'
         f'{escape(declaration.pattern)}</a>{personal}<div class="quiet">{escape(declaration.purpose)}</div></td>'

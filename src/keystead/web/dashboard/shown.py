@@ -58,6 +58,14 @@ def masked(text: str) -> str:
     return MASK if len(text) < 6 else f"{text[:2]}{MASK}"
 
 
+def masked_address(text: str) -> str:
+    """An email address with its host, the ends of a number, the beginning of anything else."""
+    name, at, host = text.rpartition("@")
+    if at:
+        return f"{name[:2] if len(name) > 2 else name[:1]}{MASK}@{host}"
+    return f"{text[:3]}{MASK}{text[-2:]}" if text.startswith("+") and len(text) > 7 else masked(text)
+
+
 def masked_key(spelled: str, personal_values: Iterable[str]) -> str:
     """A key with the values that name a person masked."""
     for value in sorted(personal_values, key=len, reverse=True):

@@ -9,7 +9,7 @@ HEIGHT: Final = 44
 MOST_POINTS: Final = 120
 
 
-def sparkline(days: Sequence[int], live: int = 0) -> str:
+def sparkline(days: Sequence[float], live: int = 0) -> str:
     """The days from left to right; the last ``live`` of them, which are still counted, are dashed."""
     points, live = _thinned(days, live)
     if not points:
@@ -36,7 +36,7 @@ def _path(spots: Sequence[tuple[float, float]], classes: str) -> str:
     return f'<path class="{classes}" d="M{" L".join(f"{x:g} {y:g}" for x, y in spots)}"/>'
 
 
-def _thinned(days: Sequence[int], live: int) -> tuple[list[int], int]:
+def _thinned(days: Sequence[float], live: int) -> tuple[list[float], int]:
     if len(days) <= MOST_POINTS:
         return list(days), live
     together = -(-len(days) // MOST_POINTS)
