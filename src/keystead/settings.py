@@ -5,18 +5,13 @@ Precedence: flags over environment over file over defaults. The environment name
 """
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from keystead.errors import Invalid
+from keystead.setting import Origin, Setting, checked, from_environment, from_file, from_flags
 
-# An inventory of keys may stand in the same file: these tables are read by ``keystead.inventory``.
-INVENTORY_TABLES = (
-    "inventory", "key", "keys", "channel", "channels", "opaque", "section", "sections", "note", "notes",
-)
 
 def _setting(default: Any, says: str, *, choices: tuple[str, ...] = (), secret: bool = False) -> Any:
     return field(default=default, metadata={"says": says, "choices": choices, "secret": secret})
@@ -278,6 +273,15 @@ class BackupSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """Traces for a collector of OpenTelemetry."""
+
+    otlp_url: str = _setting("", "collector that spans are sent to, by OTLP over HTTP; empty for none", secret=True)
+    service_name: str = _setting("keystead", "name under which the collector shows this installation")
+    trace_share: float = _setting(1.0, "share of the traces that begin here which are kept, from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """Log lines."""
 
@@ -305,23 +309,8 @@ class Settings:
     clock: ClockSettings = field(default_factory=ClockSettings)
     alerts: AlertsSettings = field(default_factory=AlertsSettings)
     backup: BackupSettings = field(default_factory=BackupSettings)
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     log: LogSettings = field(default_factory=LogSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting as documentation and error messages show it."""
-
-    name: str
-    type: type
-    default: object
-    says: str
-    choices: tuple[str, ...]
-    secret: bool
-
-    @property
-    def environment_name(self) -> str:
-        return "KEYSTEAD_" + self.name.replace(".", "_").upper()
 
 
 def all_settings() -> Iterator[Setting]:
@@ -331,6 +320,22 @@ def all_settings() -> Iterator[Setting]:
         hints = get_type_hints(section_type)
         for entry in fields(section_type):
             yield Setting(f"{section.name}.{entry.name}", hints[entry.name], entry.default, **entry.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The settings in force, and where each that was given came from, by name."""
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+
+    def origin(self, name: str) -> Origin:
+        return self.origins.get(name, Origin())
+
+    def value(self, name: str) -> object:
+        section, _, entry = name.partition(".")
+        value: object = getattr(getattr(self.settings, section), entry)
+        return value
 
 
 def load_settings(
@@ -344,58 +349,27 @@ def load_settings(
     ``flags`` maps names such as ``http.port`` to values; ``None`` values count as not given. Without ``file``, a
     ``keystead.toml`` in the working directory is read if it is there. Refuses with ``Invalid`` what it does not know.
     """
-    environment = os.environ if environment is None else environment
-    given: dict[str, tuple[object, str]] = {}
+    return resolve_settings(flags, environment=environment, file=file).settings
+
+
+def resolve_settings(
+    flags: Mapping[str, object] | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> Resolved:
+    """``load_settings``, and where each value came from."""
     known = {setting.name: setting for setting in all_settings()}
     path = file if file is not None else Path("keystead.toml")
-    if file is not None or path.is_file():
-        given.update(_read_file(path, known))
-    for setting in known.values():
-        if setting.environment_name in environment:
-            given[setting.name] = environment[setting.environment_name], setting.environment_name
-    for name, value in (flags or {}).items():
-        if value is not None:
-            given[name] = value, f"flag for {name}"
-
+    given = from_file(path, known) if file is not None or path.is_file() else {}
+    given |= from_environment(os.environ if environment is None else environment, known)
+    given |= from_flags(flags or {}, known)
     sections: dict[str, dict[str, object]] = {}
-    for name, (value, source) in given.items():
+    for name, one in given.items():
         section, _, entry = name.partition(".")
-        sections.setdefault(section, {})[entry] = _checked(known[name], value, source)
+        sections.setdefault(section, {})[entry] = checked(known[name], one)
     settings = Settings()
-    return replace(settings, **{name: replace(getattr(settings, name), **values) for name, values in sections.items()})
-
-
-def _read_file(path: Path, known: Mapping[str, Setting]) -> dict[str, tuple[object, str]]:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Invalid(f"settings file {path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Invalid(f"settings file {path} is not valid TOML: {error}") from error
-    found: dict[str, tuple[object, str]] = {}
-    for section, table in document.items():
-        if section in INVENTORY_TABLES:
-            continue
-        if not isinstance(table, dict):
-            raise Invalid(f"{path}: {section} stands outside a table; settings live in tables such as [http]")
-        for entry, value in table.items():
-            name = f"{section}.{entry}"
-            if name not in known:
-                raise Invalid(f"{path}: there is no setting {name}; docs/settings.md lists them all")
-            found[name] = value, f"{path}: {name}"
-    return found
-
-
-def _checked(setting: Setting, value: object, source: str) -> object:
-    shown = "the given value" if setting.secret else repr(value)
-    try:
-        if setting.type is int and isinstance(value, float | bool):
-            raise ValueError
-        converted: object = setting.type(value)
-    except (TypeError, ValueError):
-        raise Invalid(f"{source}: {shown} is not of type {setting.type.__name__}") from None
-    if setting.choices and converted not in setting.choices:
-        raise Invalid(f"{source}: {shown} is not one of {', '.join(setting.choices)}")
-    if isinstance(converted, int | float) and converted < 0:
-        raise Invalid(f"{source}: {shown} must not be negative")
-    return converted
+    settings = replace(
+        settings, **{name: replace(getattr(settings, name), **values) for name, values in sections.items()}
+    )
+    return Resolved(settings, {name: one.origin for name, one in given.items()})

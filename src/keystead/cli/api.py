@@ -9,7 +9,7 @@ import typer
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import note
-from keystead.cli.session import run_settings, wait_for
+from keystead.cli.session import common_options, run_settings, wait_for
 from keystead.cli.up import HostOption, PortOption, ProgramOption, require_server_extra, serve_with_banner
 from keystead.errors import Invalid
 
@@ -71,9 +71,7 @@ async def _supervise(context: typer.Context, settings: "Settings", processes: in
     from keystead.jobs.processes import Processes
     from keystead.web.serving import base_url, held
 
-    command = [sys.executable, "-m", "keystead.cli"]
-    if (file := context.find_root().obj) is not None:
-        command += ["--config", str(file)]
+    command = [sys.executable, "-m", "keystead.cli", *common_options(context)]
     with held(settings.http) as port:
         command += ["api", "--host", settings.http.host, "--port", str(port), *options]
         note(f"{processes} processes answer at {base_url(settings.http.host, port)}; Ctrl-C stops")

@@ -1,5 +1,6 @@
 """The tree of commands. Each one's work lies in a module of its own and is imported when it runs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,9 @@ from keystead.cli import (
     up,
     worker,
 )
+from keystead.cli.output import printable
+from keystead.cli.session import SET
+from keystead.errors import Invalid
 
 program = typer.Typer(
     name="keystead",
@@ -74,6 +78,13 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    for text in given:
+        if "=" not in text:
+            raise Invalid(f"--set takes NAME=VALUE, such as log.level=debug, not {printable(text)}")
+    return {name.strip(): value for name, _, value in (text.partition("=") for text in given)}
+
+
 @program.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
@@ -82,12 +93,18 @@ def start(
         typer.Option("--config", metavar="FILE", show_default="keystead.toml, if it is there",
                      help="Settings file (TOML)."),
     ] = None,
+    settings_given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", show_default=False,
+                     help="Any setting, such as log.level=debug; may be given several times."),
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Settings come from flags, then the environment (KEYSTEAD_HTTP_PORT=8500), then the settings file."""
     context.obj = settings_file
+    context.meta[SET] = _pairs(settings_given or ())
     if context.invoked_subcommand is None:
         print(context.get_help())
 

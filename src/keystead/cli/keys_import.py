@@ -81,7 +81,7 @@ def _refuse_to_lose(path: Path, force: bool) -> None:
     """Refuse to write over a file, and to write over settings even if asked to."""
     import tomllib
 
-    from keystead.settings import INVENTORY_TABLES
+    from keystead.setting import INVENTORY_TABLES
 
     if not path.exists():
         return

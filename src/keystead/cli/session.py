@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from keystead.cli.output import note, printable
+
 if TYPE_CHECKING:
     from keystead.engine import Valkey
-    from keystead.settings import Settings
+    from keystead.settings import Resolved, Settings
 
 T = TypeVar("T")
 
@@ -21,12 +24,39 @@ UrlOption = Annotated[
 ]
 
 
+# Set by us for our own processes, or options of commands: no settings, and known all the same.
+OTHER_NAMES = ("KEYSTEAD_DEMO_KEY", "KEYSTEAD_INVENTORY", "KEYSTEAD_PARENT", "KEYSTEAD_REGISTRY")
+SET = "keystead.set"  # where the values of --set lie in the context
+_told: set[str] = set()
+
+
 def run_settings(context: typer.Context, **flags: object) -> "Settings":
     """The settings of this run; ``flags`` are named ``valkey_url`` for ``valkey.url`` and win where they are given."""
-    from keystead.settings import load_settings
+    return resolved_settings(context, **flags).settings
+
+
+def resolved_settings(context: typer.Context, **flags: object) -> "Resolved":
+    """``run_settings``, and where each value came from. Says once what in the environment looks like a setting only."""
+    from keystead.setting import strangers
+    from keystead.settings import all_settings, resolve_settings
 
     file: Path | None = context.find_root().obj
-    return load_settings({name.replace("_", ".", 1): value for name, value in flags.items()}, file=file)
+    given: dict[str, object] = dict(context.meta.get(SET, {}))
+    given |= {name.replace("_", ".", 1): value for name, value in flags.items() if value is not None}
+    resolved = resolve_settings(given, file=file)
+    for name, near in strangers(os.environ, all_settings(), OTHER_NAMES).items():
+        if name not in _told:
+            _told.add(name)
+            note(f"{printable(name)} in the environment is no setting" + (f"; did you mean {near}?" if near else ""))
+    return resolved
+
+
+def common_options(context: typer.Context) -> list[str]:
+    """What a command hands on to processes that run the same command: the settings file, and --set."""
+    file: Path | None = context.find_root().obj
+    options = ["--config", str(file)] if file is not None else []
+    given = context.meta.get(SET, {}).items()
+    return options + [part for name, value in given for part in ("--set", f"{name}={value}")]
 
 
 @asynccontextmanager

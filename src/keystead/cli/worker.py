@@ -13,7 +13,7 @@ import typer
 
 from keystead.cli.modules import import_users_module
 from keystead.cli.output import console, note, printable
-from keystead.cli.session import connected, run_settings, wait_for
+from keystead.cli.session import common_options, connected, run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _work_for_rooms(
 
 def _command(context: typer.Context) -> list[str]:
     """This command once more, with the same settings file."""
-    file = context.find_root().obj
-    return [sys.executable, "-m", "keystead.cli", *(["--config", str(file)] if file is not None else []), "worker"]
+    return [sys.executable, "-m", "keystead.cli", *common_options(context), "worker"]
 
 
 # -- which jobs --------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from keystead.inventory.files_entries import (
 )
 from keystead.inventory.files_toml import header_lines, table_lines
 from keystead.inventory.models import Entry, Inventory
-from keystead.settings import INVENTORY_TABLES
+from keystead.setting import INVENTORY_TABLES
 
 FORMATS = ("toml", "yaml", "json")
 LARGEST_BYTES = 32 * 1024 * 1024
