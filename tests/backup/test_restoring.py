@@ -1,0 +1,199 @@
+"""Restoring a backup: what comes back, and what is refused before anything is touched."""
+
+import msgspec
+import pytest
+from sqlalchemy import select, text
+
+from keystead.backup import Restore
+from keystead.backup import restoring as restoring_module
+from keystead.backup.scratch import serving
+from keystead.engine import connect
+from keystead.errors import Conflict, Invalid
+from keystead.store import Database
+from keystead.testing.server import LocalServer
+
+from .installations import app_at, migrated
+
+
+@pytest.fixture
+def fresh_server():
+    server = LocalServer()
+    server.start()
+    yield server
+    server.stop()
+
+
+async def made(server, url, database_url, tmp_path, **more):
+    """An archive of a small installation."""
+    app = app_at(url, tmp_path / "own", database_url, **more)
+    await server.set("lasting", "1")
+    await server.set("short", "1", px=50)
+    await server.hset("a-hash", mapping={"x": "1"})
+    await server.zadd("a-set", {"m": 1.5})
+    await server.set("with-time", "1", ex=5000)
+    async with migrated(app) as database:
+        applied, outbox = app.installation().tables().applied, _outbox()
+        async with database.transaction() as sql:
+            await sql.execute(applied.insert().values(id="row", family="f", applied_at=1.0))
+            for uid in ("a", "b"):
+                await sql.execute(outbox.insert().values(uid=uid, kind="job", queue="", due_at=0.0, channel=b"",
+                                                         shard_channel=b"", raw=b"{}\x00\xff", written_at=1.0))
+            await sql.execute(outbox.delete().where(outbox.c.uid == "b"))
+        (tmp_path / "own" / "files").mkdir(exist_ok=True)
+        (tmp_path / "own" / "files" / "x.bin").write_bytes(b"\x00\x01")
+        await app.backup().take(tmp_path / "one.backup")
+    return app, tmp_path / "one.backup"
+
+
+async def test_a_data_directory_comes_back_and_can_be_started(valkey, valkey_server, database_url, tmp_path):
+    app, path = await made(valkey, valkey_server.url, database_url, tmp_path)
+    target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+    seen = []
+
+    async def prepare(client):
+        seen.append(await client.get("lasting"))
+        await client.set("prepared", "1")
+
+    restored = await Restore(target.installation()).run(path, prepare=prepare)
+    assert seen == [b"1"] and restored.warnings == ()
+    assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
+    assert (tmp_path / "new" / "ticket.secret").read_bytes() == (tmp_path / "own" / "ticket.secret").read_bytes()
+    assert (tmp_path / "new" / "ticket.secret").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "new" / "files" / "x.bin").read_bytes() == b"\x00\x01"
+    async with target.running(start_server=True) as running:
+        assert await running.valkey.get("lasting") == b"1" and await running.valkey.get("prepared") == b"1"
+        assert await running.valkey.get("short") is None
+        assert await running.valkey.hgetall("a-hash") == {b"x": b"1"}
+        assert 4000 < await running.valkey.ttl("with-time") <= 5000
+        await _rows_are_back(running.database, target)
+
+
+async def test_a_server_and_a_database_get_everything(valkey, valkey_server, fresh_server, postgresql, database_url,
+                                                      tmp_path):
+    app, path = await made(valkey, valkey_server.url, database_url, tmp_path)
+    with postgresql.database() as url:
+        target = app_at(fresh_server.url, tmp_path / "new", url)
+        restored = await Restore(target.installation()).run(path)
+        client = await connect(fresh_server.url)
+        try:
+            keys = {raw async for raw in client.scan_iter()}
+            assert keys >= {b"lasting", b"a-hash", b"a-set", b"with-time"} and b"short" not in keys
+            assert 4000 < await client.ttl("with-time") <= 5000
+            assert await client.zscore("a-set", "m") == 1.5
+        finally:
+            await client.aclose()
+        assert restored.keys == len(keys)
+        async with Database.open(url) as database:
+            await database.migrate()
+            await _rows_are_back(database, target)
+        with pytest.raises(Conflict, match="holds"):
+            await Restore(target.installation()).run(path)
+
+
+@pytest.mark.cluster
+async def test_a_cluster_comes_back_on_a_cluster_and_nowhere_else(cluster, valkey_cluster, fresh_server, tmp_path):
+    await cluster.set("{msg:0}sms:x", "1")
+    app, path = await made(cluster, valkey_cluster.url, "", tmp_path)
+    valkey_cluster.flush()
+    with pytest.raises(Invalid, match="cluster"):
+        await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
+    with pytest.raises(Invalid, match="tagged"):
+        await Restore(app_at(fresh_server.url, tmp_path / "new").installation()).run(path)
+    with pytest.raises(Invalid, match="lanes"):
+        await Restore(app_at(valkey_cluster.url, tmp_path / "new", messaging__lanes=2).installation()).run(path)
+    assert not (tmp_path / "new").exists()
+    restored = await Restore(app_at(valkey_cluster.url, tmp_path / "new").installation()).run(path)
+    assert restored.keys >= 5 and await cluster.get("{msg:0}sms:x") == b"1"
+    assert await cluster.hgetall("a-hash") == {b"x": b"1"}
+
+
+async def test_what_is_not_empty_is_refused_and_stays(valkey, valkey_server, fresh_server, tmp_path):
+    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine").write_bytes(b"mine")
+    with pytest.raises(Conflict, match="not empty"):
+        await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
+    assert [each.name for each in (tmp_path / "new").iterdir()] == ["mine"]
+    fresh_server.call("SET", "lasting", "theirs")
+    target = app_at(fresh_server.url, tmp_path / "other")
+    with pytest.raises(Conflict, match="holds 1 keys"):
+        await Restore(target.installation()).run(path)
+    assert bytes(fresh_server.call("GET", "lasting")) == b"theirs"
+    await Restore(target.installation(), over=True).run(path)
+    assert bytes(fresh_server.call("GET", "lasting")) == b"1"
+
+
+async def test_the_secret_of_another_installation_is_not_replaced(valkey, valkey_server, fresh_server, tmp_path):
+    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "ticket.secret").write_bytes(b"z" * 32)
+    target = app_at(fresh_server.url, tmp_path / "new")
+    with pytest.raises(Conflict, match="another installation"):
+        await Restore(target.installation()).run(path)
+    assert (tmp_path / "new" / "ticket.secret").read_bytes() == b"z" * 32
+    assert int(fresh_server.call("DBSIZE")) == 0
+
+
+async def test_a_damaged_archive_touches_nothing(valkey, valkey_server, tmp_path):
+    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    raw = path.read_bytes()
+    path.write_bytes(raw[: len(raw) // 2])
+    with pytest.raises(Invalid):
+        await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one.backup", "own"]
+
+
+async def test_a_restore_that_fails_in_the_middle_leaves_no_data_directory(valkey, valkey_server, tmp_path):
+    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+
+    async def prepare(client):
+        raise Invalid("no")
+
+    with pytest.raises(Invalid, match="no"):
+        target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+        await Restore(target.installation()).run(path, prepare=prepare)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one.backup", "own"]
+
+
+async def test_an_archive_of_a_newer_version_is_refused(valkey, valkey_server, tmp_path, monkeypatch):
+    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    read = restoring_module.read_head
+    for changes in ({"keystead_version": "99.0.0"}, {"migration": "9999"}):
+        monkeypatch.setattr(restoring_module, "read_head",
+                            lambda *given, changes=changes: msgspec.structs.replace(read(*given), **changes))
+        with pytest.raises(Invalid, match="newer one"):
+            await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
+
+
+async def test_a_backup_key_by_key_comes_back(valkey, valkey_server, fresh_server, tmp_path):
+    valkey_server.call("ACL", "SETUSER", "plain", "reset", "on", ">pw", "~*", "&*", "+@all", "-psync", "-sync")
+    try:
+        app, path = await made(valkey, f"valkey://plain:pw@127.0.0.1:{valkey_server.port}", "", tmp_path)
+    finally:
+        valkey_server.call("ACL", "DELUSER", "plain")
+    restored = await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
+    assert "one moment" in restored.warnings[0]
+    async with serving(tmp_path / "new") as client:
+        assert await client.get("lasting") == b"1" and 4000 < await client.ttl("with-time") <= 5000
+    await Restore(app_at(fresh_server.url, tmp_path / "other").installation()).run(path)
+    assert bytes(fresh_server.call("HGET", "a-hash", "x")) == b"1"
+
+
+def _outbox():
+    from keystead.store.tables import OUTBOX
+
+    return OUTBOX
+
+
+async def _rows_are_back(database, app):
+    applied, outbox = app.installation().tables().applied, _outbox()
+    async with database.reading() as sql:
+        assert (await sql.execute(select(applied.c.id))).scalars().all() == ["row"]
+        rows = (await sql.execute(select(outbox.c.uid, outbox.c.raw, outbox.c.number))).all()
+        assert [(uid, bytes(raw)) for uid, raw, _ in rows] == [("a", b"{}\x00\xff")]
+    async with database.transaction() as sql:  # a number that was given is not given again
+        await sql.execute(outbox.insert().values(uid="c", kind="job", queue="", due_at=0.0, channel=b"",
+                                                 shard_channel=b"", raw=b"{}", written_at=1.0))
+        number = (await sql.execute(text("SELECT max(number) FROM " + outbox.name))).scalar_one()
+        assert number > rows[0].number + 1
+        await sql.execute(outbox.delete().where(outbox.c.uid == "c"))
