@@ -10,7 +10,7 @@ from keystead.keys import Layout, Registry
 DOCUMENTED = {
     "api_ip:{ip}", "login_ip:{ip}", "register_ip:{ip}", "reset_password_ip:{ip}", "violations:{ip}", "blocked_ip:{ip}",
     "tickets:used:{sha256}",
-    "link_ip:{ip}", "wrong_code_ip:{ip}", "wrong_key_ip:{ip}",
+    "link_ip:{ip}", "wrong_code_ip:{ip}", "wrong_key_ip:{ip}", "idempotency:{sha256}",
 }
 
 

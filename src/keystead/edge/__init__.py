@@ -5,11 +5,14 @@ from keystead.edge.blocks import Block, Blocks
 from keystead.edge.callers import ANONYMOUS, EVERY_SCOPE, SCOPES, USER_HEADER, USERS_SCOPE, Caller, CallerKind
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
+from keystead.edge.idempotency import Begun, KeptAnswer, Repeats
 from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
     Blocked,
     Forbidden,
+    KeyInUse,
+    KeyReused,
     NotLoggedIn,
     TicketExpired,
     TicketRefused,
@@ -22,6 +25,7 @@ from keystead.edge.tickets import USER_PURPOSE, Ticket, Tickets, load_secret, us
 __all__ = [
     "ANONYMOUS",
     "API",
+    "Begun",
     "Block",
     "Blocked",
     "Blocks",
@@ -33,6 +37,9 @@ __all__ = [
     "Forbidden",
     "Guard",
     "IpLimit",
+    "KeptAnswer",
+    "KeyInUse",
+    "KeyReused",
     "LINK",
     "LOGIN",
     "LOOPBACK",
@@ -44,6 +51,7 @@ __all__ = [
     "Problem",
     "REGISTER",
     "RESET_PASSWORD",
+    "Repeats",
     "SCOPES",
     "Ticket",
     "TicketExpired",

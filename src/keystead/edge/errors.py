@@ -36,6 +36,7 @@ TABLE: dict[type[Exception], Answer] = {
     refusals.TicketUsed: Answer(401, "ticket_used", "Ticket already used"),
     refusals.Forbidden: Answer(403, "forbidden", "Not allowed"),
     refusals.Blocked: Answer(403, "blocked", "Blocked"),
+    refusals.KeyReused: Answer(422, "idempotency_key_reused", "Idempotency key reused"),
     refusals.TooLarge: Answer(413, "too_large", "Request too large"),
     errors.Unavailable: Answer(503, "unavailable", "Temporarily unavailable"),
     errors.GatewayError: Answer(502, "gateway", "Outside service failed"),

@@ -10,6 +10,7 @@ from keystead.keys import (
     IntegerKey,
     Keyspace,
     Kind,
+    MapKey,
     Personal,
     Sliding,
     StringKey,
@@ -19,6 +20,8 @@ from keystead.patterns import FixedWindow, WhenAway
 VIOLATIONS_SECONDS: Final = 86400
 PIN_MOST_SECONDS: Final = 90 * 86400
 TICKET_MOST_SECONDS: Final = 6 * 86400
+REPEAT_SECONDS: Final = 86400
+CLAIM_SECONDS: Final = 60
 
 
 class _Bucket(Kind):
@@ -91,4 +94,11 @@ TICKET_USED = FlagKey(
     EDGE, "tickets:used:{sha256}", tag="tickets:{sha256}", ttl=AtMost(7 * 86400),
     purpose="a single-use ticket that was used; the hash is of its identifier", writers=("edge.tickets",),
     readers=("edge.tickets",),
+)
+# Encrypted with what only the client and this installation know together, so it is nobody's data here.
+REPEAT: MapKey[bytes] = MapKey(
+    EDGE, "idempotency:{sha256}", bytes, tag="idempotency:{sha256}", fields=("request", "claim", "answer"),
+    ttl=AtMost(REPEAT_SECONDS), scripts=("edge/repeat_claim.lua", "edge/repeat_end.lua"),
+    purpose="a request with an idempotency key: that it runs, or its encrypted answer; the hash is of caller and key",
+    writers=("edge.idempotency",), readers=("edge.idempotency",),
 )

@@ -1,6 +1,6 @@
 """Refusals that only a door can speak: nobody is there, not for you, too large, blocked, a bad ticket."""
 
-from keystead.errors import Refused
+from keystead.errors import Conflict, Refused
 
 
 class NotLoggedIn(Refused):
@@ -21,6 +21,20 @@ class Blocked(Refused):
 
 class TooLarge(Refused):
     """The request body is longer than the server takes."""
+
+
+class KeyReused(Refused):
+    """An idempotency key came again with another request."""
+
+
+class KeyInUse(Conflict):
+    """The request with this idempotency key has begun elsewhere and cannot be answered from here now."""
+
+    problem_type = "idempotency_key_in_use"
+
+    def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class TicketRefused(NotLoggedIn):

@@ -101,6 +101,10 @@ class Tickets:
                 raise TicketUsed("this ticket works once and was used")
         return ticket
 
+    def derive(self, context: bytes, what: bytes) -> bytes:
+        """A key of 32 bytes for ``what``, which nobody can make without the secret; another for each context."""
+        return hmac.digest(self._secret, b"keystead " + context + b"\0" + what, "sha256")
+
     def _signature(self, body: str) -> str:
         return _to_text(hmac.digest(self._secret, _CONTEXT + body.encode("utf-8", "surrogatepass"), "sha256"))
 

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
 from keystead.clock import real
-from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, problem_of, problem_of_status
+from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, Repeats, problem_of, problem_of_status
 from keystead.edge.routes import routes as edge_routes
 from keystead.errors import KeysteadError
 from keystead.jobs import FairJobs, Jobs, Tenants
@@ -24,14 +24,17 @@ from keystead.operations.routes import routes as alert_routes
 from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
+from keystead.tracing import is_listening
 from keystead.web import api, docs, login, people, status
 from keystead.web.callers import cookie_name
 from keystead.web.census import Census
 from keystead.web.door import Door
 from keystead.web.housekeeping import Housekeeping
 from keystead.web.names import HostNames
+from keystead.web.repeating import Repeating
 from keystead.web.sampler import Sampler
 from keystead.web.signpost import Assembled
+from keystead.web.traced import TracedRequests
 
 _log = logger("web")
 
@@ -77,6 +80,8 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     people.include(app, running, API_PREFIX)
     _answer_errors(app)
     http = running.settings.http
+    # Behind the door, which is added after it.
+    app.add_middleware(Repeating, repeats=Repeats(running.valkey, running.tickets))
     app.add_middleware(
         Door,
         guard=running.guard,
@@ -87,6 +92,8 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
         cookie_name=cookie,
         keys=running.admin_keys,
     )
+    if is_listening():
+        app.add_middleware(TracedRequests)
     if not dashboard:
         app.add_api_route("/", _lead_to_docs, include_in_schema=False)
     else:
