@@ -12,12 +12,7 @@ from keystead.demo.residents import Resident, Waiting
 WELCOME: Final = "demo_welcome"
 ORDER: Final = "demo_order"
 _TOKEN_SECONDS: Final = 5 * 86_400
-_SCHEMA: Final = {
-    "type": "object", "example": {"name": "Ada", "what": "a bicycle bell"}, "required": ["name"],
-    "properties": {
-        "name": {"type": "string", "example": "Ada"}, "what": {"type": "string", "example": "a bicycle bell"},
-    },
-}
+_EXAMPLES: Final = {"name": "Ada", "what": "a bicycle bell"}
 GOODS: Final = (
     "a bicycle bell", "two loaves of rye", "a paperback", "a bunch of tulips", "oat milk", "a wool scarf", "a kettle",
 )
@@ -31,8 +26,11 @@ def touch_points() -> list[dict[str, Any]]:
 
 def _point(slug: str, title: str, text: str, parameters: list[str]) -> dict[str, Any]:
     short = slug.removeprefix("demo_")
+    examples = {name: _EXAMPLES[name] for name in parameters}
+    schema = {"type": "object", "example": examples, "required": parameters,
+              "properties": {name: {"type": "string", "example": example} for name, example in examples.items()}}
     return {
-        "event_slug": slug, "event_schema": _SCHEMA, "selection_strategy": "fixed",
+        "event_slug": slug, "event_schema": schema, "selection_strategy": "fixed",
         "messages": {
             "sms": [{"priority": 1, "uid": f"tpsms_{short}", "body_format": text, "body_parameters": parameters}],
             "push": [{"priority": 1, "uid": f"tppush_{short}", "title_format": title, "title_parameters": ["name"],

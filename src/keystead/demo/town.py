@@ -15,7 +15,7 @@ from typing import Any, Final
 from keystead.demo import doings
 from keystead.demo.client import Away, Client, Patience, Refusal
 from keystead.demo.people import day_of, make_person
-from keystead.demo.plan import FIRST_PEOPLE, MOST_PEOPLE, Illness, errands, growth_pause, illnesses
+from keystead.demo.plan import FIRST_PEOPLE, MOST_PEOPLE, Errand, Illness, errands, growth_pause, illnesses
 from keystead.demo.reactions import links_in, react
 from keystead.demo.residents import Agenda, Resident, Residents, Waiting
 from keystead.demo.telling import Telling
@@ -81,33 +81,37 @@ class Town:
 
     async def _grow(self) -> None:
         """The first people at once, those who are known without a pause, then one after the other."""
-        found = 0
+        arrived = [await self._until_done(partial(self._arrive, number)) for number in range(FIRST_PEOPLE)]
+        known = sum(not is_new for _, is_new in arrived)
+        self._telling.at_once("the people of last time are back" if known else f"{FIRST_PEOPLE} people live here now")
         for first in range(0, FIRST_PEOPLE, AT_ONCE):
-            news = await asyncio.gather(*(
-                self._until_done(partial(self._arrive, number))
-                for number in range(first, min(first + AT_ONCE, FIRST_PEOPLE))
+            await asyncio.gather(*(
+                self._until_done(partial(self._move_in, *one)) for one in arrived[first:first + AT_ONCE]
             ))
-            found += sum(not new for new in news)
-        self._telling.at_once(f"{FIRST_PEOPLE} people live here" if not found else "the people of last time are back")
         number, grows = FIRST_PEOPLE, False
         while number < MOST_PEOPLE:
             if grows:
                 await asyncio.sleep(growth_pause(number))
-            grows = await self._until_done(partial(self._arrive, number)) or grows
-            number += 1
+            resident, is_new = await self._until_done(partial(self._arrive, number))
+            await self._until_done(partial(self._move_in, resident, is_new))
+            number, grows = number + 1, grows or is_new
 
-    async def _arrive(self, number: int) -> bool:
+    async def _arrive(self, number: int) -> tuple[Resident, bool]:
         """The nth person, made or found; says whether they are new."""
         resident, is_new = await doings.join(self._client, make_person(self._seed, number))
-        if is_new or not await doings.is_settled(self._client, resident):
-            await doings.settle(self._client, resident)
         self.residents.add(resident)
         if is_new:
             resident.last_day = 0
+            self._telling.now_and_then(f"{resident.person.name} joined")
+        return resident, is_new
+
+    async def _move_in(self, resident: Resident, is_new: bool) -> None:
+        """Addresses, device and wishes; again for somebody who was interrupted before they had said them."""
+        if is_new or not await doings.is_settled(self._client, resident):
+            await doings.settle(self._client, resident)
+        if is_new:
             await doings.visit(self._client, resident)
             await doings.tell(self._client, resident, doings.WELCOME, {})
-            self._telling.now_and_then(f"{resident.person.name} joined")
-        return is_new
 
     # -- the day ------------------------------------------------------------------------------------------------------
 
@@ -182,14 +186,16 @@ class Town:
     # -- businesses ---------------------------------------------------------------------------------------------------
 
     async def _trade(self) -> None:
-        began = time.monotonic()
+        began, due = time.monotonic(), list[Errand]()
         for errand in errands(self._seed):
             late = time.monotonic() - began - errand.at
-            if late < 0:
-                await asyncio.sleep(-late)
-            elif late > LOOK_SECONDS:
+            if late < 0 or len(due) >= AT_ONCE:
+                await asyncio.gather(*(self._patiently(partial(doings.run_errand, self._client, one)) for one in due))
+                due.clear()
+                await asyncio.sleep(max(0.0, began + errand.at - time.monotonic()))
+            if late > LOOK_SECONDS:
                 began += late  # the server was away: what was wanted meanwhile is not wanted all at once
-            await self._patiently(partial(doings.run_errand, self._client, errand))
+            due.append(errand)
 
     async def _fall_ill(self) -> None:
         began = time.monotonic()
