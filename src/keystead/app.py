@@ -247,6 +247,7 @@ class App:
         from keystead.store import Database, Files, SqlOutbox, Sweep, Uploads, open_files
         from keystead.store import jobs as store_jobs
         from keystead.switchboard import Ground, Switchboard
+        from keystead.tracing import exporting
 
         settings, catalogue, clock, book = self.settings, self.catalogue(), self.clock(), JobBook()
         if settings.clock.speed != 1.0 and not self._is_embedded:
@@ -257,6 +258,10 @@ class App:
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:
             stack.enter_context(sealing(settings.messaging.payload_keys))
+            stack.enter_context(exporting(
+                settings.telemetry.otlp_url, service_name=settings.telemetry.service_name,
+                share=settings.telemetry.trace_share,
+            ))
             url, server = settings.valkey.url, None
             if start_server and url.startswith("embedded://"):
                 from keystead.engine import EmbeddedServer

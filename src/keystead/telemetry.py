@@ -8,12 +8,15 @@ import itertools
 import logging
 import sys
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from keystead.scrubbing import failure_traced, scrubbed
+from keystead.tracing import span as span
+from keystead.tracing import traceparent as traceparent
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -68,6 +71,46 @@ class Counts:
 
 
 counts = Counts()
+
+
+# -- how long things take ----------------------------------------------------------------------------------------------
+
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
+MOST_ROWS: Final = 500
+OTHERS: Final = "other"
+
+
+class Durations:
+    """How long something takes, by labels: a histogram that an exporter reads. Noting one is a dictionary step.
+
+    ``name`` ends in ``_seconds``. After ``MOST_ROWS`` combinations of labels all further ones are one.
+    """
+
+    all: ClassVar[list["Durations"]] = []
+
+    def __init__(self, name: str, help: str, *, labels: tuple[str, ...], bounds: tuple[float, ...] = SECONDS) -> None:
+        self.name, self.help, self.labels, self.bounds = name, help, labels, bounds
+        self._rows: dict[tuple[str, ...], list[float]] = {}
+        self.all.append(self)
+
+    def observe(self, seconds: float, *values: str) -> None:
+        """Note one, with the values of the labels in their order."""
+        row = self._rows.get(values)
+        if row is None:
+            if len(self._rows) >= MOST_ROWS:
+                values = (OTHERS,) * len(self.labels)
+            row = self._rows.setdefault(values, [0.0] * (len(self.bounds) + 2))
+        row[bisect_left(self.bounds, seconds)] += 1
+        row[-1] += seconds
+
+    def rows(self) -> Iterator[tuple[tuple[str, ...], list[float], float]]:
+        """For each combination of labels how many fell under each bound, the last without one, and their sum."""
+        for values, row in list(self._rows.items()):
+            yield values, row[:-1], row[-1]
+
+    def count(self, *values: str) -> int:
+        """How many were noted with these values."""
+        return int(sum(self._rows.get(values, [0.0])[:-1]))
 
 
 # -- the last log lines of this process --------------------------------------------------------------------------------

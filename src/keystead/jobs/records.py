@@ -9,6 +9,7 @@ import msgspec
 
 from keystead.errors import Invalid
 from keystead.jobs.models import JobOptions, JobRecord
+from keystead.tracing import traceparent
 
 # What one job may weigh. The server and every worker that passes it on hold it in memory several times.
 MOST_BYTES = 1024 * 1024
@@ -42,7 +43,7 @@ def encode_record(
 ) -> bytes:
     """The bytes of a job, for whoever pushes them: our client, a transaction, another room's script."""
     try:
-        raw = _encoder.encode(JobRecord(name, kwargs, queued_at, uid, attempt, options=options))
+        raw = _encoder.encode(JobRecord(name, kwargs, queued_at, uid, attempt, options=options, trace=traceparent()))
     except (TypeError, ValueError, OverflowError) as error:
         raise Invalid(f"job {name}: its arguments cannot be written as JSON: {error}") from None
     if len(raw) > MOST_BYTES:

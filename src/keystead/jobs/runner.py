@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -25,9 +26,15 @@ from keystead.jobs.station import PAUSE_SECONDS, Station
 from keystead.jobs.upkeep import Tally
 from keystead.patterns.worklist_items import Item
 from keystead.scrubbing import failure_told
-from keystead.telemetry import logger
+from keystead.telemetry import Durations, logger
+from keystead.tracing import is_listening, span
 
 ASK_AGAIN_SECONDS = 3600.0  # after all starts of a rate are taken for as far ahead as they are given out
+
+JOB_SECONDS = Durations(
+    "job_seconds", "tries of jobs, by job and how they ended: done, failed, put_off or stopped",
+    labels=("job", "outcome"),
+)
 
 _log = logger("jobs")
 
@@ -85,14 +92,22 @@ class Runner:
         running.set(RunningJob(
             record, record.uid, station.queue.name, self._is_stopping, self._valkey, self._clock
         ))
+        began = perf_counter()
         try:
-            await job.function(**record.kwargs)
+            if is_listening():
+                with span(f"job {job.name}", parent=record.trace, kind="consumer", uid=record.uid):
+                    await job.function(**record.kwargs)
+            else:
+                await job.function(**record.kwargs)
         except TypeError as error:
             # Wrong arguments look like any other TypeError; finding out costs, so only now.
+            JOB_SECONDS.observe(perf_counter() - began, job.name, "failed")
             await self._failed(station, item, job, _or_give_up(job, record, error))
         except BaseException as error:
+            JOB_SECONDS.observe(perf_counter() - began, job.name, _outcome(error))
             await self._failed(station, item, job, error)
         else:
+            JOB_SECONDS.observe(perf_counter() - began, job.name, "done")
             self.tally.done += 1
             station.finish(item)
 
@@ -165,6 +180,18 @@ class Runner:
             await self._end(station, item, job, ending)
 
     async def _told_of(self, context: RunningJob, job: Job[..., Any], options: JobOptions) -> Any:
+        """Run it, measured, as part of the trace it was queued in."""
+        began, outcome = perf_counter(), "done"
+        try:
+            with span(f"job {job.name}", parent=context.record.trace, kind="consumer", uid=context.uid):
+                return await self._watched(context, job, options)
+        except BaseException as error:
+            outcome = _outcome(error)
+            raise
+        finally:
+            JOB_SECONDS.observe(perf_counter() - began, job.name, outcome)
+
+    async def _watched(self, context: RunningJob, job: Job[..., Any], options: JobOptions) -> Any:
         """Run it, and tell of begin and end if someone may watch."""
         limit = options.timeout_seconds or job.timeout_seconds
         if not options.progress:
@@ -259,6 +286,11 @@ def _result(result: object, options: JobOptions) -> str:
 def _is_worth(job: Job[..., Any], error: BaseException) -> bool:
     """Whether another try could help."""
     return isinstance(error, job.retry.only) and not isinstance(error, GiveUp)
+
+
+def _outcome(error: BaseException) -> str:
+    """How a try ended that did not go well, in a word for a label."""
+    return "put_off" if isinstance(error, RetryLater) else "failed" if isinstance(error, Exception) else "stopped"
 
 
 def _or_give_up(job: Job[..., Any], record: JobRecord, error: TypeError) -> Exception:

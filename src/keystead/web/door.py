@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 from dataclasses import dataclass
+from time import perf_counter
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -39,13 +40,14 @@ from keystead.operations import AdminKeys
 from keystead.telemetry import counts, logger
 from keystead.web.callers import Identified, identify
 from keystead.web.names import HostNames, same_origin
+from keystead.web.requests_seen import request_seen
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 # What needs no log-in; progress of a job is shown to whoever has a ticket for it.
 PUBLIC_PATHS = frozenset({
-    "/health", "/login", "/session", "/jobs/live", "/api/1/notifications/complete",
+    "/health", "/ready", "/login", "/session", "/jobs/live", "/api/1/notifications/complete",
     "/api/1/notifications/unsubscribe_by_email", "/api/1/emails/unsubscribe",
 })
 # Parts of an upload show the ticket of their upload instead, and who renders a template a token for that; the routes
@@ -113,6 +115,7 @@ class Door:
         if kind == "lifespan":
             await self.app(scope, receive, send)
             return
+        began = perf_counter()
         headers = Headers(scope)
         request_id = headers.request_id()
         answer = _Answer(send, scope, request_id)
@@ -128,6 +131,7 @@ class Door:
             structlog.contextvars.reset_contextvars(**bound)
             if kind == "http":
                 counts.add("http_requests", status=_CLASSES[answer.status // 100])
+                request_seen(scope, answer.status, perf_counter() - began)
 
     async def _let_in(self, scope: Scope, headers: "Headers", receive: Receive, answer: "_Answer") -> None:
         # Two names in one request mean that someone before us may have read the other one.

@@ -16,6 +16,8 @@ import fastapi.routing
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from keystead.web.requests_seen import TEMPLATE
+
 PREFIX: Final = "/api/"
 FIRST_PARTS: Final = 4  # of "/api/1/jobs/x": nothing, api, 1, jobs
 _CONVERTORS_OF_ONE_PART: Final = frozenset({"StringConvertor", "IntegerConvertor", "FloatConvertor", "UUIDConvertor"})
@@ -57,6 +59,7 @@ class _Way:
     route: Any
     endpoint: Any
     app: ASGIApp
+    template: str
 
 
 class Signpost:
@@ -76,7 +79,7 @@ class Signpost:
         self._ways = {
             key: tuple(
                 _Way(route.path_regex.match, route.param_convertors, getattr(route, "original_route", route),
-                     route.endpoint, route.app)
+                     route.endpoint, route.app, route.path)
                 for route, fixed in routes
                 # One that may fit paths of other lengths stands in every list, at its place.
                 if key[0] in route.methods and (not fixed or _key(key[0], route.path) == key)
@@ -100,7 +103,7 @@ class Signpost:
         for name, text in given.items():
             given[name] = way.convertors[name].convert(text)
         scope["path_params"], scope["endpoint"], scope["route"] = given, way.endpoint, way.route
-        scope["router"] = self._router
+        scope["router"], scope[TEMPLATE] = self._router, way.template
         # What layers of the framework put there: who answers errors, and what closes uploaded files.
         scope["starlette.exception_handlers"] = self._handlers
         async with AsyncExitStack() as stack:

@@ -19,6 +19,7 @@ from keystead.messaging.email.stats import SENDS
 from keystead.messaging.email.templates import SLUG
 from keystead.messaging.sending import Lane, lane_of, trace
 from keystead.patterns import Once, Writes
+from keystead.tracing import carried
 
 SUCCEEDED_JOB: Final = "email.succeeded"
 FAILED_JOB: Final = "email.failed"
@@ -54,6 +55,7 @@ class Email:
             uid=uid or new_uid("em"), email=to if is_normal else normal_email(to), subject=_subject(subject),
             template=template, template_parameters=dict(parameters or {}), initially_queued_at=at, last_queued_at=at,
             failure_job=failure, success_job=success, user_sub=user_sub, lane=lane_of(lane).value,
+            trace=carried(),
         )
         if _UID.fullmatch(item.uid) is None:
             raise Invalid("the uid of an email has up to 100 letters, digits, _ or -")

@@ -29,6 +29,7 @@ class OutgoingEmail(msgspec.Struct, frozen=True, kw_only=True):
     user_sub: str = ""
     lane: str = "normal"
     asked_at: float = 0.0  # the provider was asked then, and its answer was lost
+    trace: str | msgspec.UnsetType = msgspec.UNSET  # where in a trace it was queued, as a W3C traceparent
 
 
 class PendingEmail(msgspec.Struct, frozen=True, kw_only=True):

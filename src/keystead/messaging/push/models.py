@@ -30,6 +30,7 @@ class OutgoingPush(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", t
     success_job: JobRef
     user_sub: str = ""
     lane: str = "normal"
+    trace: str | msgspec.UnsetType = msgspec.UNSET  # where in a trace it was queued, as a W3C traceparent
 
 
 class PushTicket(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from keystead.messaging.push.models import OutgoingPush, PushContents
 from keystead.messaging.push.stats import TICKETS
 from keystead.messaging.sending import Lane, trace
 from keystead.patterns import Once, Writes
+from keystead.tracing import carried
 
 MOST_BYTES: Final = 4096  # of title, words and channel as JSON; more the provider refuses
 FULL_RETRY_SECONDS: Final = 5.0
@@ -54,7 +55,7 @@ class Push:
         return OutgoingPush(
             uid=uid or new_uid("pma"), initially_queued_at=now, last_queued_at=now, push_token=token,
             contents=contents, success_job=success or SUCCEEDED, failure_job=failure or FAILED, user_sub=user_sub,
-            lane=str(lane),
+            lane=str(lane), trace=carried(),
         )
 
     async def queue(

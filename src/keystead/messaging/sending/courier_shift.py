@@ -23,7 +23,8 @@ from keystead.messaging.sending.courier_settling import LAST_SECONDS, Settlement
 from keystead.messaging.sending.models import Outgoing, TraceEntry
 from keystead.messaging.sending.trace import trace_all
 from keystead.patterns import Item, Writes
-from keystead.telemetry import counts, logger
+from keystead.telemetry import Durations, counts, logger
+from keystead.tracing import is_listening, span
 
 T = TypeVar("T", bound=Outgoing)
 
@@ -36,6 +37,10 @@ SUSPECT_SECONDS: Final = 5.0
 counts.describe("messages_carried", "messages that a provider was asked to deliver, by channel")
 counts.describe("messages_lost_hold", "messages carried here that another courier had adopted, by channel")
 counts.describe("messages_dropped_unsure", "messages given up because they may have been sent, by channel")
+
+CALL_SECONDS: Final = Durations(
+    "provider_call_seconds", "requests to providers, by channel and how they ended", labels=("channel", "outcome")
+)
 
 _log = logger("messaging.sending")
 
@@ -253,11 +258,25 @@ class Shift(Generic[T]):
 
     async def _carry(self, ticket: Ticket[T], items: Sequence[Item[T]], taken_at: float) -> None:
         asked_at = self._clock.now()
-        carried = await self._carrier.carry([item.value for item in items])
+        carried = await self._carried(items)
         if len(carried) != len(items):
             raise ValueError(f"a carrier gave {len(carried)} answers for {len(items)} messages")
         counts.add("messages_carried", len(items), channel=self._channel.name)
         await self._settle(ticket, list(zip(items, carried, strict=True)), taken_at, asked_at)
+
+    async def _carried(self, items: Sequence[Item[T]]) -> Sequence[Carried]:
+        """Ask the provider, as part of the trace of the first message; in those of the others it is told, too."""
+        values = [item.value for item in items]
+        if not is_listening():
+            return await self._carrier.carry(values)
+        name, channel, traces = f"send {self._channel.name}", self._channel.name, [_trace_of(value) for value in values]
+        with span(name, parent=traces[0], kind="consumer", channel=channel, uid=values[0].uid, messages=len(values)):
+            carried = await self._carrier.carry(values)
+        for value, trace in zip(values[1:], traces[1:], strict=True):
+            if trace and trace != traces[0]:
+                with span(name, parent=trace, kind="consumer", channel=channel, uid=value.uid, batched=True):
+                    pass
+        return carried
 
     async def _clear_up(self, ticket: Ticket[T], item: Item[T], taken_at: float) -> None:
         """Find out what became of a message that may have been sent."""
@@ -317,7 +336,10 @@ class Shift(Generic[T]):
             self.hands.stir.set()
         now = self._clock.now()
         health = health_of([result for _, result in carried])
-        calls.note(self._channel.name, now, now - asked_at, [result for _, result in carried], health)
+        seconds = real_seconds(self._clock, now - asked_at)
+        calls.note(self._channel.name, now, seconds, [result for _, result in carried], health)
+        if health is not Health.NOT_CALLED:
+            CALL_SECONDS.observe(seconds, self._channel.name, health.name.lower())
         for item, result in carried:
             self._channel.intent(item.value.uid).delete(result.writes)
             facts = {"ms": round((now - asked_at) * 1000), "health": result.health.name.lower(), **result.facts}
@@ -356,3 +378,7 @@ class Shift(Generic[T]):
                 async with self._valkey.pipeline(transaction=False) as pipeline:
                     self._gate.give_back(pipeline, ticket)
                     await pipeline.execute()
+
+
+def _trace_of(message: Outgoing) -> str:
+    return getattr(message, "trace", "") or ""

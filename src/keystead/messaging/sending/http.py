@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from keystead.errors import Invalid
+from keystead.tracing import is_listening, span, traceparent
 
 IDLE_SECONDS: Final = 15.0  # providers close what is unused for longer, and might while we write to it
 CONNECT_SHARE: Final = 0.5  # whoever cannot be reached at all is known sooner
@@ -75,6 +76,17 @@ class Connections:
     ) -> HttpAnswer:
         """One request; ``target`` follows the path of the address. ``NotConnected`` if nothing was sent, ``AnswerLost``
         if it may have been heard."""
+        if not is_listening():
+            return await self._ask(method, target, body, headers)
+        # Only who was asked: addresses may stand in the rest of the target.
+        with span(f"{method} {self._host}", kind="client", **{"server.address": self._host}) as here:
+            answer = await self._ask(method, target, body, {**(headers or {}), "traceparent": traceparent()})
+            here.set(status=answer.status)
+            if answer.status >= 500:
+                here.failed(f"status {answer.status}")
+            return answer
+
+    async def _ask(self, method: str, target: str, body: bytes, headers: Mapping[str, str] | None) -> HttpAnswer:
         head = f"{method} {self._path}{target} HTTP/1.1\r\n{self._fixed}{_lines(headers) if headers else ''}" \
                f"Content-Length: {len(body)}\r\n\r\n"
         connection: _Connection | None = None

@@ -23,6 +23,7 @@ class OutgoingSms(msgspec.Struct, frozen=True, kw_only=True, tag_field="aud", ta
     success_job: JobRef
     user_sub: str = ""
     lane: str = "normal"
+    trace: str | msgspec.UnsetType = msgspec.UNSET  # where in a trace it was queued, as a W3C traceparent
 
 
 class MessageResource(msgspec.Struct, frozen=True):

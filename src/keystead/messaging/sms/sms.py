@@ -19,6 +19,7 @@ from keystead.messaging.sms.stats import SENDS, WEBHOOKS
 from keystead.messaging.sms.statuses import told_status
 from keystead.patterns import Once, Writes
 from keystead.telemetry import logger
+from keystead.tracing import carried
 
 MOST_CHARACTERS: Final = 1600  # more the provider refuses
 FULL_RETRY_SECONDS: Final = 5.0
@@ -74,6 +75,7 @@ class Sms:
         return OutgoingSms(
             uid=uid or new_uid("sms"), initially_queued_at=now, last_queued_at=now, phone_number=number, body=body,
             success_job=success or SUCCEEDED, failure_job=failure or FAILED, user_sub=user_sub, lane=str(lane),
+            trace=carried(),
         )
 
     async def queue(

@@ -31,6 +31,7 @@ from keystead.messaging.touches.stats import DROPS, SENDS
 from keystead.patterns import Writes
 from keystead.settings import MessagingSettings
 from keystead.store import Database
+from keystead.tracing import span
 
 STALE_SECONDS: Final = 8 * 3600
 BREATH_TOUCHES: Final = 20  # planned in one go; each takes a good part of a millisecond
@@ -111,6 +112,13 @@ class Planner:
     # -- one touch --------------------------------------------------------------------------------------------------
 
     def _planned(self, touch: Touch, batch: _Batch) -> Plan:
+        with span("touch", parent=touch.trace, kind="consumer", uid=touch.uid, channel=touch.channel,
+                  event=touch.touch_point_event_slug) as here:
+            plan = self._decided(touch, batch)
+            here.set(outcome=plan.outcome)
+            return plan
+
+    def _decided(self, touch: Touch, batch: _Batch) -> Plan:
         plan = _Writing(self._valkey, touch, batch.now, self._settings.trace_seconds)
         if batch.now - touch.queued_at > STALE_SECONDS:
             return plan.ended("stale", None, "send_stale")

@@ -35,6 +35,7 @@ class Touch(msgspec.Struct, frozen=True):
     lane: str = "normal"
     any_hour: bool = False
     given_up: bool = False
+    trace: str | msgspec.UnsetType = msgspec.UNSET  # where in a trace it was queued, as a W3C traceparent
 
     @property
     def kind(self) -> str:

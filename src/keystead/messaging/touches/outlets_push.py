@@ -27,6 +27,7 @@ from keystead.messaging.touches.models import Channel
 from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared, last_fact
 from keystead.messaging.touches.places import Place, find, purgatories
 from keystead.patterns import WorkList, Writes
+from keystead.tracing import carried
 
 _AFTER: Final = {Settled.RETRIED: After.RETRIED, Settled.ABANDONED: After.ABANDONED, Settled.FINAL: After.FINAL}
 
@@ -73,7 +74,7 @@ class PushOutlet:
         self._push.push_writes(writes, OutgoingPush(
             uid=message.uid, initially_queued_at=message.now, last_queued_at=message.now, push_token=message.address,
             contents=contents, success_job=message.success, failure_job=message.failure, user_sub=message.user_sub,
-            lane=message.lane,
+            lane=message.lane, trace=carried(),
         ))
 
     def arrived(self, data_raw: str) -> Arrived:

@@ -19,6 +19,7 @@ from keystead.messaging.sms.stats import SENDS
 from keystead.messaging.touches.models import Channel
 from keystead.messaging.touches.outlets import After, Arrived, Failed, Prepared, last_fact
 from keystead.patterns import WorkList, Writes
+from keystead.tracing import carried
 
 _AFTER: Final = {Settled.RETRIED: After.RETRIED, Settled.ABANDONED: After.ABANDONED, Settled.FINAL: After.FINAL,
                  Settled.IGNORED: After.IGNORED}
@@ -65,7 +66,7 @@ class SmsOutlet:
         self._sms.sms_writes(writes, OutgoingSms(
             uid=message.uid, initially_queued_at=message.now, last_queued_at=message.now,
             phone_number=message.address, body=body, success_job=message.success, failure_job=message.failure,
-            user_sub=message.user_sub, lane=message.lane,
+            user_sub=message.user_sub, lane=message.lane, trace=carried(),
         ))
 
     def arrived(self, data_raw: str) -> Arrived:

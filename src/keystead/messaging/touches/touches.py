@@ -19,6 +19,7 @@ from keystead.messaging.touches.points_names import check_slug
 from keystead.messaging.touches.stats import SENDS
 from keystead.patterns import Once, Writes, once
 from keystead.settings import MessagingSettings
+from keystead.tracing import carried
 
 MOST_QUEUED: Final = 10_000
 MOST_BYTES: Final = 64 * 1024  # of an event's parameters
@@ -107,7 +108,7 @@ class Touches:
         check_callback(failure)
         _check_size("callbacks", (success, failure), MOST_CALLBACK_BYTES)
         return Touch(uid or new_uid("tch"), user_sub, slug, channel, given, success, failure, self._clock.now(),
-                     lane=lane, any_hour=any_hour)
+                     lane=lane, any_hour=any_hour, trace=carried())
 
     def send_writes(self, writes: Writes, touch: Touch) -> None:
         """What queueing a touch is, for a step of someone else with the same tag. It must happen once for each uid, and
