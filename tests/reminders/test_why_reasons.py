@@ -71,6 +71,11 @@ def test_other_days_and_newcomers():
         "old enough by now, and not when their window was open"
 
 
+def test_who_joined_after_their_window_is_told_so_and_not_that_they_are_too_new():
+    late = at(12, joined_at=MIDNIGHT + 11 * HOUR)
+    assert found(late, SEEN) == [("came_too_late", "stops")] and "when they joined, at 11:00" in said(late, SEEN)
+
+
 def test_a_missing_row_is_a_job_that_does_not_run():
     assert found(at(9), replace(SEEN, row=None)) == [("not_derived", "waits")]
 

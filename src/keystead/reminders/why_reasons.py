@@ -168,6 +168,9 @@ def _timing(
         return (Reason("not_today", f"they do not want one on {DAYS[weekday]}s; their days are "
                        f"{', '.join(days_of(row.day_of_week_mask))}"),)
     old_enough_at = person.joined_at + settings.youngest_seconds
+    if seen.due_at is None and person.joined_at > end:
+        return (Reason("came_too_late", f"their window ({window}) was over when they joined, at "
+                       f"{person.clock(person.joined_at)}"),)
     if seen.due_at is None and old_enough_at > min(person.now, end):
         return (Reason("joined_too_recently", f"they joined at {person.clock(person.joined_at)}; reminders begin "
                        f"{settings.youngest_seconds / 3600:g} hours later, at {person.clock(old_enough_at)}"),)

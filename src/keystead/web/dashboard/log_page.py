@@ -17,7 +17,7 @@ from keystead.web.dashboard.messages_person import trace_address
 from keystead.web.dashboard.operator_frame import operator_frame, operator_head
 from keystead.web.dashboard.stats_frame import keep_looking
 from keystead.web.sampler import Sampler
-from keystead.web.searching import JOB_UIDS, MESSAGE_UIDS
+from keystead.web.searching import MESSAGE_UIDS
 
 SHOWN_LINES: Final = 200
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -144,7 +144,8 @@ def _nothing(any_line: bool) -> str:
 def line_html(line: LogLine) -> str:
     """One line; ids lead to what they are about, and a request id to all lines of that request."""
     at = datetime.fromtimestamp(line.at, UTC)
-    fields = " ".join(f"{escape(name)}={_value(name, value)}" for name, value in line.fields.items())
+    of_job = "job" in line.fields
+    fields = " ".join(f"{escape(name)}={_value(name, value, of_job)}" for name, value in line.fields.items())
     whole, shown = at.isoformat(timespec="milliseconds"), f"{at.strftime('%H:%M:%S')}.{at.microsecond // 1000:03}"
     return (
         f'<li><time title="{whole}">{shown}</time><span class="{line.level}">{line.level}</span>'
@@ -153,11 +154,11 @@ def line_html(line: LogLine) -> str:
     )
 
 
-def _value(name: str, value: str) -> str:
+def _value(name: str, value: str, of_job: bool) -> str:
     shown = escape(cut(value))
     if name == _REQUEST:
         return f'<a href="/log?text={quote(value, safe="")}" title="every line of this request">{shown}</a>'
-    if value.startswith(JOB_UIDS):
+    if name == "uid" and of_job:
         return f'<a href="{escape(job_address(value))}">{shown}</a>'
     if value.startswith(MESSAGE_UIDS):
         return f'<a href="{escape(trace_address(value))}">{shown}</a>'

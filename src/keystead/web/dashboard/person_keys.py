@@ -16,7 +16,7 @@ from keystead.web.dashboard.jobs_shown import cut, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row, button
 from keystead.web.dashboard.operator_frame import add_operator_css
 from keystead.web.dashboard.pattern_table import pattern_address
-from keystead.web.dashboard.shown import chip, shown_bytes, shown_count
+from keystead.web.dashboard.shown import NOTHING, chip, shown_bytes, shown_count
 from keystead.web.dashboard.stepping_in import SteppingIn
 from keystead.web.person_erasure import PatternHeld, by_pattern, erase_person, find_keys
 
@@ -100,7 +100,8 @@ def found_said(found: Erasure) -> str:
 def held_row(each: PatternHeld) -> Row:
     return Row(each.pattern, (
         f'<a class="mono" href="{escape(pattern_address(each.pattern))}">{escape(each.pattern)}</a>',
-        shown_count(each.keys), shown_count(each.parts) if each.parts else "whole", shown_bytes(each.bytes),
+        shown_count(each.keys), shown_count(each.parts) if each.parts else "whole",
+        shown_bytes(each.bytes) if each.bytes else NOTHING,
     ))
 
 

@@ -75,7 +75,7 @@ def verdict_html(providers: Sequence[ProviderLook]) -> str:
     ill = [one for one in providers if one.state in ("failing", "resting", "paused")]
     sandboxes = [NAMES[one.channel] for one in providers if one.is_sandbox]
     honest = "" if not sandboxes else (
-        f'<small>{escape(" and ".join(sandboxes))} {"goes" if len(sandboxes) == 1 else "go"} to our own '
+        f'<small>{escape(_listed(sandboxes))} {"goes" if len(sandboxes) == 1 else "go"} to our own '
         '<a class="ks-link" href="/sandbox">sandbox</a>: nothing is delivered to anybody, and what fails there is '
         "what it was told to do.</small>")
     if down:
@@ -86,6 +86,10 @@ def verdict_html(providers: Sequence[ProviderLook]) -> str:
         words = "; ".join(f"<b>{NAMES[one.channel]}</b>: {escape(STATES[one.state][0].lower())}" for one in ill)
         return verdict(f"No provider is down. {words}.{honest}", "warn")
     return verdict(f"No provider is down.{honest}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _waiting(one: ProviderLook) -> int:

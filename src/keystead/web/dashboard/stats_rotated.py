@@ -57,7 +57,7 @@ def rotated_html(stands: RotationStanding, now: float) -> str:
                        "<span class=mono>keystead stats rotate</span> does it now.</small>", "bad")
     if stands.is_running or stands.late:
         return verdict(f"<b>The rotation is running.</b><small>{wrote[0].upper()}{wrote[1:]}.{coming}</small>", "warn")
-    if run is None:
+    if run is None and not stands.rows:
         return verdict(f"<b>Nothing is late.</b> No day was due to rotate yet.<small>{coming.strip()}</small>", "quiet")
     return verdict(f"<b>Yesterday rotated.</b> Every day that was due is in its table: {wrote}; nothing is late."
-                   f"<small>{ran}{coming}</small>", "warn" if run.problems else "")
+                   f"<small>{ran}{coming}</small>", "warn" if run is not None and run.problems else "")
