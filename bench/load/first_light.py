@@ -4,9 +4,6 @@ import contextlib
 import html.parser
 import http.cookiejar
 import re
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -14,44 +11,25 @@ import urllib.parse
 import urllib.request
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
 
 import psutil
 
 from bench.load import protocol
+from bench.load.up import Up, keystead_up
 
-LINK = re.compile(rb"http://127\.0\.0\.1:\d+/login[^\s\x1b]*")
 LIMIT_SECONDS = 60.0
 MEGABYTE = 1_000_000
 
 
-def measure(sample_seconds: float) -> dict[str, float]:
-    """Start it, follow its link, weigh it, stop it."""
-    with tempfile.TemporaryDirectory(prefix="first-light-") as directory:
-        command = [str(Path(sys.executable).parent / "keystead"), "up", "--port", "0", "--data", f"{directory}/data"]
-        begin = time.perf_counter()
-        process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
-        try:
-            assert process.stdout is not None
-            link = _wait_for_link(process.stdout)
-            link_seconds = time.perf_counter() - begin
-            _open(link)
-            screen_seconds = time.perf_counter() - begin
-            memory = _heaviest(process.pid, sample_seconds)
-        finally:
-            _stop(process)
-    return {"link_seconds": link_seconds, "screen_seconds": screen_seconds} | memory
-
-
-def _wait_for_link(output: IO[bytes]) -> str:
-    seen = b""
-    for line in output:
-        seen += line
-        found = LINK.search(line)
-        if found:
-            return found.group().decode()
-    raise SystemExit(f"keystead up ended without a link: {seen[-300:].decode(errors='replace').strip()}")
+def measure(sample_seconds: float, *, browser: bool = False) -> dict[str, float]:
+    """Start it, follow its link, weigh it, stop it. With ``browser`` also time the first paint in Chromium."""
+    with tempfile.TemporaryDirectory(prefix="first-light-") as directory, keystead_up(Path(directory) / "data") as up:
+        _open(up.link)
+        found = {"link_seconds": up.link_seconds, "screen_seconds": time.perf_counter() - up.begun_at}
+        found |= _heaviest(up, sample_seconds)
+        if browser:
+            found["paint_seconds"] = _paint(up.new_link())
+    return found
 
 
 def _open(link: str) -> None:
@@ -87,7 +65,7 @@ class _HiddenFields(html.parser.HTMLParser):
             self.fields[given["name"]] = given.get("value", "")
 
 
-def _heaviest(pid: int, seconds: float) -> dict[str, float]:
+def _heaviest(up: Up, seconds: float) -> dict[str, float]:
     """The largest sum of memory over all processes that was seen during ``seconds``.
 
     The resident sum counts pages that processes share once for each of them; the proportional one counts them once.
@@ -95,7 +73,7 @@ def _heaviest(pid: int, seconds: float) -> dict[str, float]:
     most: dict[str, float] = {"processes": 0.0}
     end = time.monotonic() + seconds
     while True:
-        family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        family = up.family()
         resident = sum(_memory(process, "rss") for process in family) / MEGABYTE
         proportional = sum(_memory(process, "pss") for process in family) / MEGABYTE
         most["processes"] = max(most["processes"], float(len(family)))
@@ -114,22 +92,32 @@ def _memory(process: psutil.Process, kind: str) -> float:
     return 0.0
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(psutil.Error):
-        family = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGINT)
-        try:
-            process.communicate(timeout=15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-        for left in psutil.wait_procs(family, timeout=5)[1]:
-            left.kill()
+def _paint(link: str) -> float:
+    """Seconds from going to the overview until Chromium has painted something of it; the log-in is done before."""
+    from playwright.sync_api import sync_playwright
+    from tests.browser import FLAGS, MISSING, find_browser
+
+    program = find_browser()
+    if program is None:
+        raise SystemExit(MISSING)
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=[flag for flag in FLAGS if flag != "--headless"])
+        page = browser.new_page()
+        page.goto(link)
+        page.wait_for_url(re.compile(r"/(\?.*)?$"))
+        page.goto(urllib.parse.urljoin(link, "/jobs"))  # another page first, so that the overview is not just kept
+        page.goto(urllib.parse.urljoin(link, "/"))
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+        painted_ms: float = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        browser.close()
+    return painted_ms / 1000
 
 
 def main() -> None:
-    given = protocol.parser().parse_args()
-    protocol.answer(measure(given.seconds), {"library": f"keystead {version('keystead')}"})
+    flags = protocol.parser()
+    flags.add_argument("--browser", action="store_true", help="also time the first paint in Chromium")
+    given = flags.parse_args()
+    protocol.answer(measure(given.seconds, browser=given.browser), {"library": f"keystead {version('keystead')}"})
 
 
 if __name__ == "__main__":

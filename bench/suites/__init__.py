@@ -5,7 +5,7 @@ import importlib
 from bench.plan import Suite
 
 NAMES = ("wire", "cluster", "keys", "keys_live", "first_light", "worklist", "lock", "limits", "daily", "cache",
-         "fairqueue", "jobs", "stats", "links", "messaging", "reminders", "guard")
+         "fairqueue", "jobs", "stats", "links", "messaging", "reminders", "guard", "api")
 
 
 def load(name: str) -> Suite:

@@ -1,0 +1,82 @@
+"""A whole ``keystead up`` in a process of its own, for loads that come from outside."""
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+KEYSTEAD = str(Path(sys.executable).parent / "keystead")
+LINK = re.compile(rb"http://127\.0\.0\.1:(\d+)/login[^\s\x1b]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """Where it is reached, when it was started (by the performance counter) and how soon it said so."""
+
+    directory: Path
+    process: "subprocess.Popen[bytes]"
+    link: str
+    port: int
+    begun_at: float
+    link_seconds: float
+
+    def new_link(self) -> str:
+        """Another one-time link to the dashboard."""
+        command = [KEYSTEAD, "login-link", "--data", str(self.directory)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def family(self) -> list[psutil.Process]:
+        """Its processes, the embedded server among them."""
+        return [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+
+    def cpu_seconds(self) -> float:
+        """What all of them have used so far."""
+        return sum(sum(process.cpu_times()[:2]) for process in self.family())
+
+    def resident_bytes(self) -> int:
+        return sum(process.memory_info().rss for process in self.family())
+
+
+@contextlib.contextmanager
+def keystead_up(directory: Path, *arguments: str) -> Iterator[Up]:
+    """Runs for as long as the block does."""
+    command = [KEYSTEAD, "up", "--port", "0", "--data", str(directory), *arguments]
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        link, port = _wait_for_link(process)
+        yield Up(directory, process, link, port, begin, time.perf_counter() - begin)
+    finally:
+        stop(process)
+
+
+def _wait_for_link(process: "subprocess.Popen[bytes]") -> tuple[str, int]:
+    assert process.stdout is not None
+    seen = b""
+    for line in process.stdout:
+        seen += line
+        found = LINK.search(line)
+        if found:
+            return found.group().decode(), int(found.group(1))
+    raise SystemExit(f"keystead up ended without a link: {seen[-300:].decode(errors='replace').strip()}")
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """End it as Ctrl-C does, and by force what does not follow."""
+    with contextlib.suppress(psutil.Error):
+        family = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        for left in psutil.wait_procs(family, timeout=5)[1]:
+            left.kill()
