@@ -81,7 +81,8 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    project = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=project)
     assert "Unavailable" in done.stdout and "disk is full" in done.stdout, done
     assert list(tmp_path.iterdir()) == []
 
@@ -142,7 +143,9 @@ def test_another_file_is_no_backup(tmp_path, content):
         unpack(path, tmp_path / "out", None)
 
 
-@pytest.mark.parametrize("name", ["../evil", "/etc/evil", "files/../../evil", "state/.evil", "evil", "files/a/../../../b"])
+@pytest.mark.parametrize("name", [
+    "../evil", "/etc/evil", "files/../../evil", "state/.evil", "evil", "files/a/../../../b",
+])
 def test_no_name_in_an_archive_leaves_the_directory(tmp_path, name):
     import gzip
 

@@ -21,7 +21,7 @@ def test_what_was_there_before_or_after_the_moment_is_kept_though_it_is_deleted(
         (tmp_path / "later").write_bytes(b"later")
         found = {name: place.read_bytes() for name, place in pins.files()}
     assert found == {"a/old": b"old", "new": b"new"}
-    assert sorted(os.listdir(tmp_path)) == [".partial", "a", "later"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".partial", "a", "later"]
 
 
 def test_without_links_files_are_read_where_they_lie(tmp_path, monkeypatch):

@@ -42,11 +42,11 @@ async def made(server, url, database_url, tmp_path, **more):
         (tmp_path / "own" / "files").mkdir(exist_ok=True)
         (tmp_path / "own" / "files" / "x.bin").write_bytes(b"\x00\x01")
         await app.backup().take(tmp_path / "one.backup")
-    return app, tmp_path / "one.backup"
+    return tmp_path / "one.backup"
 
 
 async def test_a_data_directory_comes_back_and_can_be_started(valkey, valkey_server, database_url, tmp_path):
-    app, path = await made(valkey, valkey_server.url, database_url, tmp_path)
+    path = await made(valkey, valkey_server.url, database_url, tmp_path)
     target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
     seen = []
 
@@ -70,7 +70,7 @@ async def test_a_data_directory_comes_back_and_can_be_started(valkey, valkey_ser
 
 async def test_a_server_and_a_database_get_everything(valkey, valkey_server, fresh_server, postgresql, database_url,
                                                       tmp_path):
-    app, path = await made(valkey, valkey_server.url, database_url, tmp_path)
+    path = await made(valkey, valkey_server.url, database_url, tmp_path)
     with postgresql.database() as url:
         target = app_at(fresh_server.url, tmp_path / "new", url)
         restored = await Restore(target.installation()).run(path)
@@ -93,7 +93,7 @@ async def test_a_server_and_a_database_get_everything(valkey, valkey_server, fre
 @pytest.mark.cluster
 async def test_a_cluster_comes_back_on_a_cluster_and_nowhere_else(cluster, valkey_cluster, fresh_server, tmp_path):
     await cluster.set("{msg:0}sms:x", "1")
-    app, path = await made(cluster, valkey_cluster.url, "", tmp_path)
+    path = await made(cluster, valkey_cluster.url, "", tmp_path)
     valkey_cluster.flush()
     with pytest.raises(Invalid, match="cluster"):
         await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)
@@ -108,7 +108,7 @@ async def test_a_cluster_comes_back_on_a_cluster_and_nowhere_else(cluster, valke
 
 
 async def test_what_is_not_empty_is_refused_and_stays(valkey, valkey_server, fresh_server, tmp_path):
-    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    path = await made(valkey, valkey_server.url, "", tmp_path)
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine").write_bytes(b"mine")
     with pytest.raises(Conflict, match="not empty"):
@@ -124,7 +124,7 @@ async def test_what_is_not_empty_is_refused_and_stays(valkey, valkey_server, fre
 
 
 async def test_the_secret_of_another_installation_is_not_replaced(valkey, valkey_server, fresh_server, tmp_path):
-    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    path = await made(valkey, valkey_server.url, "", tmp_path)
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "ticket.secret").write_bytes(b"z" * 32)
     target = app_at(fresh_server.url, tmp_path / "new")
@@ -135,7 +135,7 @@ async def test_the_secret_of_another_installation_is_not_replaced(valkey, valkey
 
 
 async def test_a_damaged_archive_touches_nothing(valkey, valkey_server, tmp_path):
-    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    path = await made(valkey, valkey_server.url, "", tmp_path)
     raw = path.read_bytes()
     path.write_bytes(raw[: len(raw) // 2])
     with pytest.raises(Invalid):
@@ -144,7 +144,7 @@ async def test_a_damaged_archive_touches_nothing(valkey, valkey_server, tmp_path
 
 
 async def test_a_restore_that_fails_in_the_middle_leaves_no_data_directory(valkey, valkey_server, tmp_path):
-    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    path = await made(valkey, valkey_server.url, "", tmp_path)
 
     async def prepare(client):
         raise Invalid("no")
@@ -156,7 +156,7 @@ async def test_a_restore_that_fails_in_the_middle_leaves_no_data_directory(valke
 
 
 async def test_an_archive_of_a_newer_version_is_refused(valkey, valkey_server, tmp_path, monkeypatch):
-    app, path = await made(valkey, valkey_server.url, "", tmp_path)
+    path = await made(valkey, valkey_server.url, "", tmp_path)
     read = restoring_module.read_head
     for changes in ({"keystead_version": "99.0.0"}, {"migration": "9999"}):
         monkeypatch.setattr(restoring_module, "read_head",
@@ -168,7 +168,7 @@ async def test_an_archive_of_a_newer_version_is_refused(valkey, valkey_server, t
 async def test_a_backup_key_by_key_comes_back(valkey, valkey_server, fresh_server, tmp_path):
     valkey_server.call("ACL", "SETUSER", "plain", "reset", "on", ">pw", "~*", "&*", "+@all", "-psync", "-sync")
     try:
-        app, path = await made(valkey, f"valkey://plain:pw@127.0.0.1:{valkey_server.port}", "", tmp_path)
+        path = await made(valkey, f"valkey://plain:pw@127.0.0.1:{valkey_server.port}", "", tmp_path)
     finally:
         valkey_server.call("ACL", "DELUSER", "plain")
     restored = await Restore(app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new").installation()).run(path)

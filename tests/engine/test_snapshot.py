@@ -46,7 +46,7 @@ async def test_writes_wait_while_they_are_held_and_reads_do_not(server, valkey_s
             assert not writing.done() and held.still_holds
         async with asyncio.timeout(20):
             await writing
-        assert 0.15 <= held.held_seconds
+        assert held.held_seconds >= 0.15
         assert await other.get("a") == b"1"
     finally:
         await other.aclose()
@@ -76,7 +76,8 @@ async def test_a_snapshot_that_began_before_the_hold_is_refused(valkey):
 
 
 async def test_a_user_who_may_not_have_a_snapshot_is_told_so(valkey, valkey_server):
-    valkey_server.call("ACL", "SETUSER", "plain", "reset", "on", ">pw", "~*", "&*", "+@all", "-psync", "-sync", "-replconf")
+    rights = ("~*", "&*", "+@all", "-psync", "-sync", "-replconf")
+    valkey_server.call("ACL", "SETUSER", "plain", "reset", "on", ">pw", *rights)
     valkey_server.call("ACL", "SETUSER", "quiet", "reset", "on", ">pw", "~*", "&*", "+@all", "-client|pause")
     try:
         first = await connect(f"valkey://plain:pw@127.0.0.1:{valkey_server.port}")

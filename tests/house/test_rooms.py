@@ -14,6 +14,15 @@ WITHOUT_BEHAVIOUR = {"engine/failures.py", "keys/executor.py"}
 
 # Modules that are tested under another name.
 TESTED_IN = {
+    "backup/checking.py": "backup/test_taking.py",
+    "backup/dumping.py": "backup/test_restoring.py",
+    "backup/installation.py": "backup/test_restoring.py",
+    "backup/keys.py": "backup/test_taking.py",
+    "backup/models.py": "backup/test_archive.py",
+    "backup/rows.py": "backup/test_restoring.py",
+    "backup/scratch.py": "backup/test_restoring.py",
+    "backup/sql.py": "backup/test_taking.py",
+    "backup/unpacking.py": "backup/test_archive.py",
     "cli/__main__.py": "cli/test_entry.py",
     "cli/contacts.py": "cli/test_messages.py",
     "content/keys.py": "content/test_stats.py",

@@ -24,13 +24,10 @@ from keystead.engine import EmbeddedServer, ErrorReply, Valkey, attach, connect
 from keystead.engine.snapshot import NotPermitted
 from keystead.errors import KeysteadError, Unavailable
 from keystead.settings import EmbeddedSettings
-from keystead.telemetry import logger
 
 HOLD_SECONDS: Final = 3.0
 
 T = TypeVar("T")
-
-_log = logger("backup")
 
 # What is being done, how much of it is done, and of how much; 0 where nobody knows.
 Progress = Callable[[str, int, int], None]
@@ -105,7 +102,6 @@ class Backup:
             )
 
     async def _note_failure(self, reason: str) -> None:
-        _log.error("backup failed", reason=reason)
         with suppress(KeysteadError, ErrorReply):
             async with _connected(self._of) as valkey:
                 await LAST.at().update(valkey, failed_at=time.time(), failure=reason[:500])

@@ -57,11 +57,11 @@ async def count_waiting(valkey: "Valkey") -> dict[str, int]:
 
 def pause(context: typer.Context, channel: ChannelArgument, url: UrlOption = None) -> None:
     """Let a channel take no more messages; they wait in their queue. What a courier holds already still goes out."""
-    settings = run_settings(context, valkey_url=url)
+    settings, found = run_settings(context, valkey_url=url), channels(channel)
 
     async def ask() -> None:
         async with connected(settings) as valkey:
-            for each in channels(channel):
+            for each in found:
                 for lane in valkey.lanes_of(each.paused_key):
                     await each.pause(lane)
 
@@ -71,11 +71,11 @@ def pause(context: typer.Context, channel: ChannelArgument, url: UrlOption = Non
 
 def resume(context: typer.Context, channel: ChannelArgument, url: UrlOption = None) -> None:
     """Let a channel go on that was paused, such as by `keystead restore --hold-sending`."""
-    settings = run_settings(context, valkey_url=url)
+    settings, found = run_settings(context, valkey_url=url), channels(channel)
 
     async def ask() -> list[str]:
         async with connected(settings) as valkey:
-            return [each.name for each in channels(channel)
+            return [each.name for each in found
                     if any([await each.resume(lane) for lane in valkey.lanes_of(each.paused_key)])]
 
     went_on = wait_for(ask())
