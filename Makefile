@@ -23,7 +23,7 @@ test: $(STAMP) browser check  ## everything that must hold: linters, types, floo
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
 
 check: $(STAMP)  ## ruff, strict types, import floors
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff check src tests bench docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -46,8 +46,9 @@ chaos-messaging: $(STAMP)  ## kill all parts 200 times while 10,000 messages go 
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos
 
-docs: $(STAMP)  ## write the generated pages anew: keys, families, settings, commands
+docs: $(STAMP)  ## write the generated pages anew, and build the documentation as a site under build/site
 	$(BIN)/python -m keystead.cli.docs
+	$(BIN)/python docs/site/build.py
 
 clean:  ## remove what was installed and built
-	rm -rf .venv bench/.venv-peers bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv bench/.venv-peers bench/out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build

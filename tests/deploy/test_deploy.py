@@ -10,12 +10,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 
-from keystead.cli.commands import program
 from keystead.engine import parse
 from keystead.settings import all_settings, load_settings
+from tests.house.command_lines import accepted
 
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -27,19 +26,6 @@ SERVICE_KEYS = {
     "build", "command", "depends_on", "environment", "healthcheck", "image", "init", "networks", "ports", "restart",
     "stop_grace_period", "volumes",
 }
-
-
-def accepted(arguments: list[str]) -> str:
-    """The command that takes these arguments; fails as the command itself would."""
-    command, context, words, rest = typer.main.get_command(program), None, [], list(arguments)
-    while hasattr(command, "resolve_command"):
-        context = command.make_context(words[-1] if words else "keystead", rest, parent=context)
-        # Where a group keeps what is for its commands differs between versions of Typer.
-        rest = [*getattr(context, "_protected_args", ()), *context.args]
-        name, command, rest = command.resolve_command(context, rest)
-        words.append(str(name))
-    command.make_context(words[-1], rest, parent=context)
-    return " ".join(words)
 
 
 def filled(text: str) -> str:
@@ -56,23 +42,6 @@ def settings_of(environment: dict[str, str]):
     strange = {name for name in environment if name.startswith("KEYSTEAD_")} - NAMES
     assert not strange, "no such settings"
     return load_settings(environment=environment, file=None)
-
-
-# -- the command lines -------------------------------------------------------------------------------------------------
-
-
-def test_a_command_line_that_is_wrong_would_be_noticed():
-    assert accepted(["api", "--processes", "2"]) == "api"
-    with pytest.raises(typer.BadParameter.__bases__[0]):
-        accepted(["api", "--procs", "2"])
-
-
-def test_every_command_in_the_readme_is_accepted():
-    lines = re.findall(r"(?:^|[ /`])keystead ((?:--\w+|[a-z]+)[^`\n]*)", (DEPLOY / "README.md").read_text())
-    commands = [shlex.split(line.partition("#")[0]) for line in lines]
-    known = {"api", "config", "login-link", "restore", "up", "worker"}
-    checked = [accepted(words) for words in commands if words[0] in known and words != ["restore"]]
-    assert {"config show", "login-link"} <= set(checked)
 
 
 # -- systemd -----------------------------------------------------------------------------------------------------------
