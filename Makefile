@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help run test check bench chaos-jobs chaos-files chaos-messaging chaos-rotation docs browser clean
+.PHONY: help run test check bench chaos-jobs chaos-files chaos-messaging chaos-rotation soak docs browser clean
 
 help:  ## show what there is to do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ chaos-messaging: $(STAMP)  ## kill all parts 200 times while 10,000 messages go 
 
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos
+
+soak: $(STAMP) browser  ## keep pages of the dashboard open for an hour: nothing may grow; MINUTES=3 SPEED=20 for the same in short
+	$(BIN)/python -m tests.faults.dashboard_soak --minutes $(or $(MINUTES),60) --speed $(or $(SPEED),1)
 
 docs: $(STAMP)  ## write the generated pages anew, and build the documentation as a site under build/site
 	$(BIN)/python -m keystead.cli.docs
