@@ -134,6 +134,13 @@ class Database:
         async with self.transaction() as sql:
             await sql.run_sync(upgrade)
 
+    async def missing_steps(self) -> int:
+        """How many steps of the tables this database has not seen; 0 once ``migrate`` was done, or by a newer one."""
+        from keystead.store.migration import missing
+
+        async with self.reading() as sql:
+            return await sql.run_sync(missing)
+
     # -- statements -------------------------------------------------------------------------------------------------
 
     def insert(self, table: Table) -> Insert:

@@ -23,6 +23,14 @@ def line() -> list[Script]:
     return list(reversed(list(_scripts().walk_revisions())))
 
 
+def missing(connection: Connection) -> int:
+    """How many steps this database has not seen; all of them for one without tables."""
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    seen, steps = set(context.get_current_heads()), [script.revision for script in line()]
+    newest = max((place for place, revision in enumerate(steps, 1) if revision in seen), default=0)
+    return len(steps) - newest if newest or not seen else 0
+
+
 def upgrade(connection: Connection) -> None:
     """Take the steps that this database has not seen, inside the transaction of the connection."""
     if connection.dialect.name == "postgresql":  # a writer of SQLite is alone anyhow

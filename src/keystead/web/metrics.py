@@ -1,51 +1,69 @@
 """The page that Prometheus reads: our own counts, and what the server says of itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from keystead.telemetry import Counts
+from keystead.telemetry import Counts, Durations, Sample
 from keystead.web.facts import ServerFacts
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def metrics_text(counts: Counts, facts: ServerFacts | None) -> bytes:
-    """All numbers in the text format. Without ``facts`` the server is reported as down."""
+def metrics_text(
+    counts: Counts, facts: ServerFacts | None, *, rooms: Iterable[Sample] = (), durations: Iterable[Durations] = (),
+) -> bytes:
+    """All numbers in the text format. Without ``facts`` the server is reported as down.
+
+    ``rooms``: what was just asked of the rooms. ``durations``: how long things take in this process.
+    """
     registry = CollectorRegistry()
-    registry.register(_Collected(counts, facts))
+    registry.register(_Collected(counts, facts, rooms, durations))
     return generate_latest(registry)
 
 
 class _Collected(Collector):
-    def __init__(self, counts: Counts, facts: ServerFacts | None) -> None:
-        self._counts = counts
-        self._facts = facts
+    def __init__(
+        self, counts: Counts, facts: ServerFacts | None, rooms: Iterable[Sample], durations: Iterable[Durations]
+    ) -> None:
+        self._counts, self._facts, self._rooms, self._durations = counts, facts, tuple(rooms), tuple(durations)
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._own()
+        yield from _families((*self._counts.samples(), *self._rooms))
+        yield from (_histogram(each) for each in self._durations)
         yield GaugeMetricFamily("keystead_server_up", "whether the server answers", value=self._facts is not None)
         if self._facts is not None:
             yield from _of_server(self._facts)
 
-    def _own(self) -> Iterator[Metric]:
-        families: dict[str, Metric] = {}
-        label_names: dict[str, tuple[str, ...]] = {}
-        for sample in self._counts.samples():
-            names = tuple(name for name, _ in sample.labels)
-            name = f"keystead_{sample.name}"
-            if name not in families:
-                make = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
-                families[name] = make(name, sample.help, labels=names)
-                label_names[name] = names
-            family = families[name]
-            assert isinstance(family, CounterMetricFamily | GaugeMetricFamily)
-            labels = dict(sample.labels)
-            family.add_metric([labels.get(label, "") for label in label_names[name]], sample.value)
-        yield from families.values()
+
+def _families(samples: Iterable[Sample]) -> Iterator[Metric]:
+    families: dict[str, Metric] = {}
+    label_names: dict[str, tuple[str, ...]] = {}
+    for sample in samples:
+        names = tuple(name for name, _ in sample.labels)
+        name = f"keystead_{sample.name}"
+        if name not in families:
+            make = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
+            families[name] = make(name, sample.help, labels=names)
+            label_names[name] = names
+        family = families[name]
+        assert isinstance(family, CounterMetricFamily | GaugeMetricFamily)
+        labels = dict(sample.labels)
+        family.add_metric([labels.get(label, "") for label in label_names[name]], sample.value)
+    yield from families.values()
+
+
+def _histogram(durations: Durations) -> Metric:
+    family = HistogramMetricFamily(f"keystead_{durations.name}", durations.help, labels=durations.labels)
+    bounds = [*(f"{bound:g}" for bound in durations.bounds), "+Inf"]
+    for values, counted, total in durations.rows():
+        below = list(zip(bounds, accumulate(counted), strict=True))
+        family.add_metric(list(values), below, total)
+    return family
 
 
 def _of_server(facts: ServerFacts) -> Iterator[Metric]:

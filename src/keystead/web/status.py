@@ -1,4 +1,4 @@
-"""``/health`` and ``/metrics``."""
+"""``/health``, ``/ready`` and ``/metrics``."""
 
 import asyncio
 
@@ -8,9 +8,11 @@ from pydantic import BaseModel, Field
 from keystead.app import Running
 from keystead.edge import Caller
 from keystead.errors import Unavailable
-from keystead.telemetry import counts
+from keystead.telemetry import Durations, counts
 from keystead.web.facts import ServerFacts, read_facts
 from keystead.web.metrics import MEDIA_TYPE, metrics_text
+from keystead.web.metrics_rooms import room_samples
+from keystead.web.readiness import Readiness
 
 ANSWER_SECONDS = 1.0
 
@@ -22,6 +24,21 @@ class Health(BaseModel):
     server: str | None = Field(description="product and version of the server")
     role: str | None
     uptime_seconds: int | None = Field(description="since the server started")
+
+
+class CheckShown(BaseModel):
+    """One part that this process needs."""
+
+    name: str = Field(examples=["sql"])
+    ok: bool
+    says: str = Field(description="what is wrong, in a few words", examples=[""])
+
+
+class Ready(BaseModel):
+    """Whether this process can do its work now."""
+
+    ready: bool
+    checks: list[CheckShown]
 
 
 def routes(running: Running) -> APIRouter:
@@ -49,11 +66,30 @@ def routes(running: Running) -> APIRouter:
             uptime_seconds=facts.uptime_seconds,
         )
 
+    readiness = Readiness(running)
+
+    @router.get("/ready", responses={503: {"model": Ready, "description": "Something is missing; the body says what"}})
+    async def ready(response: Response) -> Ready:
+        """Whether this process can do its work: server, database, tables and, where it works, its worker.
+
+        Needs no credential; 503 while something is missing. Looked at once a second at most.
+        """
+        response.headers["Cache-Control"] = "no-store"
+        found = await readiness.checks()
+        is_ready = all(check.ok for check in found)
+        if not is_ready:
+            response.status_code = 503
+        return Ready(ready=is_ready, checks=[
+            CheckShown(name=check.name, ok=check.ok, says=check.says) for check in found
+        ])
+
     @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics(request: Request) -> Response:
         """Counts and gauges in the text format of Prometheus. Needs the scope ``metrics``."""
         caller: Caller = request.state.caller
         caller.require("metrics")
-        return Response(metrics_text(counts, await look()), media_type=MEDIA_TYPE)
+        facts = await look()
+        rooms = await room_samples(running) if facts is not None else ()
+        return Response(metrics_text(counts, facts, rooms=rooms, durations=Durations.all), media_type=MEDIA_TYPE)
 
     return router
