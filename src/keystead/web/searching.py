@@ -105,8 +105,9 @@ def patterns_like(declarations: Iterable[Declaration], text: str) -> list[Hit]:
     words = text.lower().split()
     found = [each for each in declarations if each.pattern == text or _holds(
         f"{each.pattern} {each.room} {each.purpose}", words)]
-    # Those whose name holds the words come before those whose purpose does.
-    found.sort(key=lambda each: (each.pattern != text, not _holds(each.pattern, words), each.pattern))
+    # Those whose name holds the words come before those whose purpose does, the plain before what derives from them.
+    found.sort(key=lambda each: (each.pattern != text, not _holds(each.pattern, words), len(each.pattern),
+                                 each.pattern))
     return [Hit("pattern", each.pattern, each.purpose, f"/pattern?name={quote(each.pattern, safe='')}",
                 each.pattern == text) for each in found[:MOST_OF_A_KIND]]
 

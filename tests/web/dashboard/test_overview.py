@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from keystead.app import App
+from keystead.backup import LastBackup
 from keystead.jobs.inspection_views import QueueView, RecurringView, WorkerView
 from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord
@@ -61,7 +62,8 @@ def messages(*channels):
 
 def look(**facts):
     given = {"sql_ms": 1.0, "sql_problem": "", "workers": (WorkerView("w", True, NOW, None),), "queues": (queue(),),
-             "recurring": (RecurringView("hot", "h", "rotate", NOW + 60, None),), "messages": messages(), **facts}
+             "recurring": (RecurringView("hot", "h", "rotate", NOW + 60, None),), "messages": messages(),
+             "backup": LastBackup(taken_at=NOW - 60, bytes=5_000_000), **facts}
     return OverviewLook(**given)
 
 
@@ -73,6 +75,7 @@ def test_a_sound_installation_is_said_to_work():
     found = found_parts(look())
     assert {part.tone for part in found.values()} == {"good"}
     assert found["Server"].says == "Valkey 9.0.0" and found["Database"].says == "SQLite, 1 ms"
+    assert found["Backup"].says == "1 min ago, 5.0 MB"
     assert verdict(look(), list(found.values()), troubles(look(), FACTS)) == ("Everything works", "good")
 
 
@@ -83,6 +86,8 @@ def test_a_sound_installation_is_said_to_work():
     ({"recurring": ()}, "Schedule", "idle"),
     ({"messages": messages(channel(breaker="open"))}, "Providers", "bad"),
     ({"messages": messages(channel(paused=True))}, "Providers", "warn"),
+    ({"backup": None}, "Backup", "idle"),
+    ({"backup": LastBackup(taken_at=NOW - 60, failed_at=NOW - 5)}, "Backup", "bad"),
     ({"alerts": (Alert(kind="queue_stuck", subject="hot", says="x", severity="critical", opened_at=NOW, version=1,
                        seen_at=NOW),)}, "Alerts", "bad"),
 ])

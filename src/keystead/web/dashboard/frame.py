@@ -31,6 +31,9 @@ def page_frame(sampler: Sampler, clock: Clock, *, current: str = "", key: str = 
     """Everything inside the block is the page. ``current``: the page of the menu it belongs to. ``key`` fills the
     search box."""
     ui.add_head_html(_head())
+    around = ui.context.client.content.parent_slot
+    if around is not None:
+        around.parent.props("role=none")  # the framework calls all of it the main part, the menu too
     ui.html('<a class="ks-skip" href="#content">Skip to the page</a>', sanitize=False)
     with ui.element("header").classes("ks-bar"):
         ui.html(_bar(key), sanitize=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from keystead.app import Running
+from keystead.clock import clock_seconds
 from keystead.engine import Valkey
 from keystead.keys import ListRef, Undecodable
 from keystead.messaging.email.keys import RECEIPT_PENDING
@@ -115,15 +116,15 @@ async def _queued_at(valkey: Valkey, place: ListRef[Any]) -> float | None:
 
 
 async def _pending(running: Running, valkey: Valkey, name: str) -> tuple[int, int]:
-    settings, now = running.settings, running.clock.now()
+    settings, now, patience = running.settings, running.clock.now(), clock_seconds(running.clock, LATE_SECONDS)
     if name == "sms":  # by the time when the provider is asked
         return (await SMS_PENDING.size(valkey),
-                await SMS_PENDING.index.count(valkey, most=now - LATE_SECONDS))
+                await SMS_PENDING.index.count(valkey, most=now - patience))
     if name == "email":
-        late = now - settings.email.receipt_seconds - LATE_SECONDS
+        late = now - settings.email.receipt_seconds - patience
         return await RECEIPT_PENDING.size(valkey), await RECEIPT_PENDING.index.count(valkey, most=late)
     cold = COLD.at()
-    late = now - settings.push.cold_seconds - LATE_SECONDS
+    late = now - settings.push.cold_seconds - patience
     return await cold.size(valkey) + await HOT.length(valkey), await cold.count(valkey, most=late)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.errors import NotFound
 from keystead.ids import UserSub
 from keystead.members import Contact, Device
 from keystead.messaging.touches import PastTouch
@@ -54,11 +55,14 @@ def trace_address(uid: str) -> str:
 async def person_look(running: Running, sub: UserSub) -> PersonLook:
     """Read everything about a person's messages."""
     board = running.switchboard
-    return PersonLook(
-        await board.history.of(sub, most=MOST_TOUCHES),
-        await board.contacts.listed_emails(sub), await board.contacts.listed_phones(sub),
-        await board.contacts.listed_devices(sub), list(await board.reminders.reminders_of(sub)),
-    )
+    touches = await board.history.of(sub, most=MOST_TOUCHES)
+    try:
+        return PersonLook(
+            touches, await board.contacts.listed_emails(sub), await board.contacts.listed_phones(sub),
+            await board.contacts.listed_devices(sub), list(await board.reminders.reminders_of(sub)),
+        )
+    except NotFound:  # who is gone cannot be reached any more
+        return PersonLook(touches, [], [], [], [])
 
 
 def touch_row(touch: PastTouch, now: float, *, revealed: bool = False) -> Row:

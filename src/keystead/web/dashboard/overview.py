@@ -8,7 +8,7 @@ from html import escape
 from nicegui import ui
 
 from keystead.app import Running
-from keystead.clock import real
+from keystead.clock import real, speed_of
 from keystead.jobs import Inspection
 from keystead.stats import Series
 from keystead.web.census import Census
@@ -76,7 +76,7 @@ async def show_overview(
         with ui.element("div").classes("ks-sides"):
             with ui.element("div"):
                 looks += [_attention_card(running, sampler, census, shared), _activity_card(running, rates)]
-            looks.append(_lately_card(shared))
+            looks.append(_lately_card(running, shared))
 
     def look() -> None:
         rates.messages.want()
@@ -100,15 +100,21 @@ def _head(running: Running, sampler: Sampler, census: Census, shared: Shared[Ove
     def look() -> None:
         facts = sampler.facts
         found = parts(shared.value, facts, away=sampler.away_since is not None, dialect=running.database.dialect,
-                      now=running.clock.now())
+                      now=running.clock.now(), speed=speed_of(running.clock))
         words, tone = verdict(shared.value, found, _judged(running, sampler, census, shared))
         title.set_content(escape(words))
         title.classes(remove="good warn bad idle", add=f"ks-verdict {tone}")
-        below.set_content(escape(f"{facts.product} {facts.version}. {summary(facts)}." if facts else
-                                 "Waiting for the first answer…"))
+        below.set_content(escape(f"{summary(facts)}.{_fast(running)}" if facts else "Waiting for the first answer…"))
         line.set_content(health_html(found))
 
     return look
+
+
+def _fast(running: Running) -> str:
+    speed = speed_of(running.clock)
+    if speed == 1:
+        return ""
+    return f" A demonstration: time runs {speed:g} times as fast, it is {moment(running.clock.now())}."
 
 
 def health_html(found: Sequence[Part]) -> str:
@@ -157,7 +163,8 @@ def _sized(count: int | None) -> tuple[str, str]:
 
 
 def _line(rates: Sequence[float | None]) -> str:
-    return sparkline([round(rate or 0, 1) for rate in rates])
+    """A young history lies at the right edge, where an old one ends."""
+    return sparkline([0.0] * (SPARK_SECONDS - len(rates)) + [round(rate or 0, 1) for rate in rates])
 
 
 def _level(amounts: Sequence[int | None]) -> str:
@@ -210,14 +217,14 @@ def troubles_html(found: Sequence[Trouble], *, known: bool) -> str:
     return f'<ul class="ks-troubles">{rows}</ul>'
 
 
-def _lately_card(shared: Shared[OverviewLook]) -> Look:
+def _lately_card(running: Running, shared: Shared[OverviewLook]) -> Look:
     with ui.element("section").classes("ks-card").props('aria-label="Lately"'):
         ui.html('<div class="ks-card-head"><h2>Lately</h2><span class="quiet">times in UTC</span></div>',
                 sanitize=False)
         body = ui.html("", sanitize=False)
 
     def look() -> None:
-        body.set_content(lately_html(lately(shared.value), known=shared.value is not None))
+        body.set_content(lately_html(lately(shared.value, speed_of(running.clock)), known=shared.value is not None))
 
     return look
 

@@ -9,7 +9,7 @@ from keystead.operations.models import Alert
 from keystead.web.dashboard.jobs_shown import job_address, plural
 from keystead.web.dashboard.messages_look import NAMES, MessagesLook
 from keystead.web.dashboard.overview_look import OverviewLook, of_the_program
-from keystead.web.dashboard.shown import shown_bytes, shown_count, shown_duration, shown_share
+from keystead.web.dashboard.shown import shown_ago, shown_bytes, shown_count, shown_duration, shown_share
 from keystead.web.facts import ServerFacts
 
 Tone = Literal["good", "warn", "bad", "idle"]
@@ -66,19 +66,18 @@ class Lately:
 
 def parts(
     look: OverviewLook | None, facts: ServerFacts | None, *, away: bool, dialect: str, now: float,
-    backup: Part | None = None,
+    speed: float = 1.0,
 ) -> list[Part]:
-    """The health line: each part that can fail by itself."""
+    """The health line: each part that can fail by itself. ``speed``: how fast the installation's clock runs."""
     found = [_server(facts, away), _disk(facts)]
     if look is None:
         return found
     found.append(Part("Database", "bad", "does not answer", "/log") if look.sql_ms is None else
                  Part("Database", "good", f"{DIALECTS.get(dialect, dialect)}, {look.sql_ms:.0f} ms"))
     found.append(_workers(look))
-    found.append(_schedule(look, now))
+    found.append(_schedule(look, now, speed))
     found.append(_providers(look.messages))
-    if backup is not None:
-        found.append(backup)
+    found.append(_backup(look, now))
     critical = sum(alert.severity == "critical" for alert in look.alerts)
     found.append(Part("Alerts", "bad" if critical else "warn" if look.alerts else "good",
                       f"{len(look.alerts)} open" if look.alerts else "none open", "#attention"))
@@ -113,10 +112,10 @@ def _workers(look: OverviewLook) -> Part:
     return Part("Workers", "good", f"{alive} alive{busy}", "/jobs")
 
 
-def _schedule(look: OverviewLook, now: float) -> Part:
+def _schedule(look: OverviewLook, now: float, speed: float) -> Part:
     if not look.recurring:
         return Part("Schedule", "idle", "nothing is planned", "/jobs")
-    late = [one for one in look.recurring if one.next_at < now - LATE_SECONDS]
+    late = [one for one in look.recurring if one.next_at < now - LATE_SECONDS * speed]
     if late:
         return Part("Schedule", "warn", f"{plural(len(late), 'run')} late", "/jobs")
     return Part("Schedule", "good", f"next in {shown_duration(max(0.0, look.recurring[0].next_at - now))}", "/jobs")
@@ -132,6 +131,15 @@ def _providers(messages: MessagesLook | None) -> Part:
     if held:
         return Part("Providers", "warn", f"{' and '.join(held)} paused", "/messages")
     return Part("Providers", "good", f"{len(messages.channels)} answer", "/providers")
+
+
+def _backup(look: OverviewLook, now: float) -> Part:
+    last = look.backup
+    if last is None or not (last.taken_at or last.failed_at):
+        return Part("Backup", "idle", "none taken yet")
+    if last.failed_at > last.taken_at:
+        return Part("Backup", "bad", f"failed {shown_ago(now - last.failed_at)}", "/log")
+    return Part("Backup", "good", f"{shown_ago(now - last.taken_at)}, {shown_bytes(last.bytes)}")
 
 
 def verdict(look: OverviewLook | None, found: list[Part], troubles: list[Trouble]) -> tuple[str, Tone]:
@@ -165,9 +173,10 @@ def troubles(
         found.append(Trouble(
             "memory", "warn", "Memory is nearly used up", f"{shown_bytes(facts.memory_bytes)} of "
             f"{shown_bytes(facts.memory_limit_bytes)}", "/keys?order=memory", "See what weighs most"))
-    found += _job_troubles(look)
+    dead = " ".join(alert.subject for alert in look.alerts if alert.kind == "dead_letters").split()
+    found += _job_troubles(look, dead)
     if look.messages is not None:
-        found += _message_troubles(look.messages, kinds)
+        found += _message_troubles(look.messages, kinds, dead)
     if (noisy := noisy_tenant(look.tenants)) is not None and "tenant_noisy" not in kinds:
         found.append(Trouble(
             f"tenant {noisy.tenant}", "warn", f"{noisy.tenant} is a noisy tenant",
@@ -194,7 +203,7 @@ def _mended(alert: Alert) -> str:
     return "/messages" if address == "/jobs" and any(name in alert.subject for name in of_messages) else address
 
 
-def _job_troubles(look: OverviewLook) -> list[Trouble]:
+def _job_troubles(look: OverviewLook, dead: list[str]) -> list[Trouble]:
     found = []
     for queue in of_the_program(look.queues):
         address = "/jobs"
@@ -204,14 +213,14 @@ def _job_troubles(look: OverviewLook) -> list[Trouble]:
         if queue.paused:
             found.append(Trouble(f"paused {queue.name}", "warn", f"The queue {queue.name} is paused",
                                  f"{plural(queue.queued, 'job waits', 'jobs wait')}", address, "Resume it"))
-        if queue.dead:
+        if queue.dead and queue.name not in dead:
             found.append(Trouble(
                 f"dead {queue.name}", "bad", f"{plural(queue.dead, 'job')} of the queue {queue.name} failed for good",
                 "Grouped by their error; they can be tried again.", "/jobs", "See why, retry"))
     return found
 
 
-def _message_troubles(look: MessagesLook, kinds: set[str]) -> list[Trouble]:
+def _message_troubles(look: MessagesLook, kinds: set[str], dead: list[str]) -> list[Trouble]:
     found = []
     for one in look.channels:
         name, waits = NAMES[one.name], plural(one.waiting, "message waits", "messages wait")
@@ -221,7 +230,7 @@ def _message_troubles(look: MessagesLook, kinds: set[str]) -> list[Trouble]:
         if one.is_held:
             found.append(Trouble(f"held {one.name}", "warn", f"{name} messages are paused", f"{waits}.", "/messages",
                                  "Resume"))
-        if one.dead:
+        if one.dead and one.name not in dead:
             found.append(Trouble(
                 f"given up {one.name}", "bad", f"{plural(one.dead, f'{name.lower()} message')} given up",
                 "Put aside with the reason; they can be tried again.", "/messages", "See why, retry"))
@@ -241,7 +250,7 @@ def noisy_tenant(tenants: tuple[TenantView, ...]) -> TenantView | None:
     return noisy
 
 
-def lately(look: OverviewLook | None) -> list[Lately]:
+def lately(look: OverviewLook | None, speed: float = 1.0) -> list[Lately]:
     """The newest of what happened, newest first. People are told of without their names."""
     if look is None:
         return []
@@ -255,15 +264,15 @@ def lately(look: OverviewLook | None) -> list[Lately]:
                      job_address(job.uid) if job.uid else "/jobs") for job in look.failed]
     found += [Lately(run.finished_at, "idle", "Run ended", run.name, "/stats/job-runs")
               for run in sorted(look.runs, key=lambda run: -(run.finished_at or 0))[:SHOWN_RUNS] if run.finished_at]
-    return together(sorted(found, key=lambda one: -one.at))[:SHOWN_LATELY]
+    return together(sorted(found, key=lambda one: -one.at), SAME_SECONDS * speed)[:SHOWN_LATELY]
 
 
-def together(found: list[Lately]) -> list[Lately]:
-    """The same thing several times within a minute is one line, where it happened last."""
+def together(found: list[Lately], seconds: float = SAME_SECONDS) -> list[Lately]:
+    """The same thing several times within this time is one line, where it happened last."""
     lines: list[Lately] = []
     for one in found:
         same = next((place for place, line in enumerate(lines) if (line.what, line.says) == (one.what, one.says)
-                     and line.at - one.at <= SAME_SECONDS), None)
+                     and line.at - one.at <= seconds), None)
         if same is None:
             lines.append(one)
         else:

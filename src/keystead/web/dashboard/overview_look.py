@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from sqlalchemy import select, text
 
 from keystead.app import Running
+from keystead.backup import LastBackup, last_backup
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError
 from keystead.jobs import ROOMS_QUEUE, Inspection, Tenants
@@ -62,6 +63,7 @@ class OverviewLook:
     runs: tuple[RunView, ...] = ()
     arrived: tuple[Arrived, ...] = ()
     joined: tuple[float, ...] = ()
+    backup: LastBackup | None = None
 
     @property
     def alive(self) -> list[WorkerView]:
@@ -84,6 +86,7 @@ async def read_overview(running: Running, inspection: Inspection) -> OverviewLoo
     return OverviewLook(
         sql_ms, sql_problem, tuple(workers), tuple(queues), tuple(recurring), messages, tuple(opened or ()),
         tuple(told or ()), tuple(tenants), tuple(failed), tuple(runs), arrived, joined,
+        await _or(last_backup(running.valkey), None),
     )
 
 

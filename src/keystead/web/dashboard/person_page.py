@@ -27,10 +27,11 @@ from keystead.web.dashboard.messages_person import (
     touch_row,
     trace_address,
 )
+from keystead.web.dashboard.operator_frame import problem_banner
 from keystead.web.dashboard.people_page import local_time
 from keystead.web.dashboard.person_keys import person_keys
 from keystead.web.dashboard.shown import chip, fact_rows, shown_ago
-from keystead.web.dashboard.stats_frame import keep_looking, problem_banner
+from keystead.web.dashboard.stats_frame import keep_looking
 from keystead.web.sampler import Sampler
 from keystead.web.stats_watch import StatsWatch
 
@@ -65,7 +66,7 @@ async def show_person(running: Running, sampler: Sampler, watch: StatsWatch, sub
                 title = ui.html("", sanitize=True, tag="h1")
                 below = ui.html("", sanitize=True, tag="p")
             reveal = button("Reveal addresses")
-        problem = problem_banner(sampler, shared)
+        problem = problem_banner(sampler, "This person", shared)
         with ui.element("div").classes("ms-person"):
             with ui.element("div"):
                 with _card("Reminder of today", "Reminder"):
