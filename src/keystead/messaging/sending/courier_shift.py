@@ -342,7 +342,7 @@ class Shift(Generic[T]):
             CALL_SECONDS.observe(seconds, self._channel.name, health.name.lower())
         for item, result in carried:
             self._channel.intent(item.value.uid).delete(result.writes)
-            facts = {"ms": round((now - asked_at) * 1000), "health": result.health.name.lower(), **result.facts}
+            facts = {"ms": round(seconds * 1000), "health": result.health.name.lower(), **result.facts}
             if ticket.is_unsure:  # one who died asked too, and left nothing else to tell of it
                 facts["maybe_sent_before"] = 1
             trace_all(result.writes, item.value.uid, (
