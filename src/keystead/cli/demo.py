@@ -1,6 +1,9 @@
 """``keystead demo``: a load of requests like the town's, or the town itself, against a running installation."""
 
+import asyncio
+import contextlib
 import re
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,13 +106,20 @@ def _reached(context: typer.Context, url: str | None, key: str | None, data: Pat
 
 
 async def _live(address: str, key: str, seed: int) -> None:
+    """Until Ctrl-C or SIGTERM; either lets the town put right what it told the providers to do wrong."""
     from keystead.demo import Client, Refusal, Town
 
+    loop, living = asyncio.get_running_loop(), asyncio.current_task()
+    assert living is not None
+    with contextlib.suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGTERM, living.cancel)
     try:
         async with Client(address, key) as client:
             await Town(client, seed, lambda line: note(f"town: {printable(line)}")).live()
-    except* Refusal as group:
-        raise Invalid(f"the town cannot live here: {group.exceptions[0]}") from None
+    except asyncio.CancelledError:
+        return
+    except Refusal as refusal:
+        raise Invalid(f"the town cannot live here: {refusal}") from None
 
 
 async def _load(address: str, key: str, *, rate: float, seconds: float, seed: int) -> "Outcome":

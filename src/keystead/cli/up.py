@@ -38,7 +38,7 @@ ProgramOption = Annotated[
                       "rotated and charted, and its jobs are run. May be given several times."),
 ]
 DEMO_DIRECTORY = Path(".keystead-demo")
-DEMO_SPEED = 60.0
+DEMO_SPEED = 144.0  # a day lasts ten minutes
 
 
 def up(
@@ -59,7 +59,7 @@ def up(
     ] = False,
     speed: Annotated[
         float | None,
-        typer.Option("--speed", metavar="FACTOR", show_default="60 with --demo",
+        typer.Option("--speed", metavar="FACTOR", show_default="144 with --demo: a day lasts ten minutes",
                      help="How many seconds of the town pass in a real one; only with --demo."),
     ] = None,
     seed: Annotated[
@@ -83,6 +83,8 @@ def up(
         context, valkey_url=_server(data or (DEMO_DIRECTORY if demo else None), url), http_host=host, http_port=port,
         program_modules=",".join(modules) if modules else None,
         clock_speed=(DEMO_SPEED if speed is None else speed) if demo else None,
+        # Nobody watches for half a day of the town until its people are old enough to be reminded.
+        reminders_youngest_seconds=0 if demo else None,
     )
     require_server_extra(dashboard)
     from keystead.app import App

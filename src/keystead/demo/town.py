@@ -64,12 +64,20 @@ class Town:
         self._is_away = False
 
     async def live(self) -> None:
-        """Begin at once with the first people, go on with those of an earlier life, grow from there."""
+        """Begin at once with the first people, go on with those of an earlier life, grow from there.
+
+        ``Refusal`` when the key does not count here.
+        """
         await self._until_done(self._open)
-        async with asyncio.TaskGroup() as group:
-            for part in (self._grow, self._keep_time, self._come_and_go, self._read, self._respond, self._trade,
-                         self._fall_ill):
-                group.create_task(part())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for part in (self._grow, self._keep_time, self._come_and_go, self._read, self._respond, self._trade,
+                             self._fall_ill):
+                    group.create_task(part())
+        except ExceptionGroup as several:
+            if refusals := several.subgroup(Refusal):
+                raise _first(refusals) from None
+            raise
 
     # -- beginning ----------------------------------------------------------------------------------------------------
 
@@ -252,3 +260,8 @@ class Town:
 
 
 _NAMES: Final = {"push": "push messages", "sms": "texts", "email": "mails"}
+
+
+def _first(group: ExceptionGroup[Refusal]) -> Refusal:
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, ExceptionGroup) else found
