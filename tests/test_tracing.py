@@ -7,8 +7,12 @@ import msgspec
 import pytest
 
 from keystead import tracing
+from keystead.clock import SystemClock
 from keystead.errors import Invalid
+from keystead.jobs import JobBook, JobRecord, Jobs, Worker, WorkerSettings
+from keystead.jobs.book import Job
 from keystead.jobs.records import encode_record
+from keystead.messaging.touches.models import Touch
 from keystead.telemetry import span, traceparent
 
 from .tracing_at_hand import Listener
@@ -124,3 +128,35 @@ def test_nobody_listening_costs_less_than_a_few_dictionary_steps():
         return time.perf_counter() - began
 
     assert min(spans(20_000) for _ in range(5)) < 20 * min(steps(20_000) for _ in range(5))
+
+
+async def test_a_job_goes_on_with_the_trace_it_was_queued_in(listener, valkey):
+    seen = []
+
+    async def pack() -> None:
+        seen.append(traceparent())
+
+    clock = SystemClock()
+    book = JobBook.of(Job(pack, name="shop.pack"))
+    with span("request", kind="server"):
+        await Jobs(valkey, book, clock=clock).enqueue("shop.pack")
+        await Jobs(valkey, book, clock=clock).options(keep_seconds=60).enqueue("shop.pack")
+    worker = Worker(valkey, book, WorkerSettings(), clock=clock)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run())
+        async with asyncio.timeout(30):
+            while len(seen) < 2:
+                await asyncio.sleep(0.02)
+        worker.stop()
+    request = next(one for one in listener.spans if one.name == "request")
+    jobs = [one for one in listener.spans if one.name == "job shop.pack"]
+    assert len(jobs) == 2 and {one.parent.span_id for one in jobs} == {request.context.span_id}
+
+
+def test_yesterdays_records_are_read_without_a_trace():
+    old = msgspec.json.decode(b'{"name": "shop.pack", "kwargs": {}, "queued_at": 1.0}', type=JobRecord)
+    assert old.trace == ""
+    touch = msgspec.json.decode(
+        b'{"uid": "t", "user_sub": "s", "touch_point_event_slug": "e", "channel": "sms", "event_parameters": {}, '
+        b'"success_callback": null, "failure_callback": null, "queued_at": 1.0}', type=Touch)
+    assert not touch.trace and b"trace" not in msgspec.json.encode(touch)

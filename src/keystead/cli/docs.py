@@ -168,10 +168,18 @@ def families_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def metrics_page() -> str:
+    """Every metric with its labels and meaning."""
+    from keystead.cli import docs_metrics
+
+    return docs_metrics.metrics_page(_GENERATED)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": commands_page,
     "families.md": families_page,
     "keys.md": keys_page,
+    "metrics.md": metrics_page,
     "settings.md": settings_page,
 }
 

@@ -33,7 +33,7 @@ ASK_AGAIN_SECONDS = 3600.0  # after all starts of a rate are taken for as far ah
 
 JOB_SECONDS = Durations(
     "job_seconds", "tries of jobs, by job and how they ended: done, failed, put_off or stopped",
-    labels=("job", "outcome"),
+    labels=("name", "outcome"),
 )
 
 _log = logger("jobs")

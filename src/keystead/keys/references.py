@@ -19,6 +19,8 @@ from keystead.telemetry import counts
 T = TypeVar("T")
 Self = TypeVar("Self", bound="KeyReference")
 
+counts.describe("keys_undecodable", "stored values that did not decode, by declaration")
+
 
 class Reference:
     """One key or channel. ``logical`` is its documented name, ``name(layout)`` what the server calls it."""

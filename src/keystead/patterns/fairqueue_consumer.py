@@ -13,6 +13,11 @@ from keystead.telemetry import counts, logger
 
 T = TypeVar("T")
 Handle = Callable[[Leased[T]], Awaitable[float | None]]
+
+counts.describe("fairqueue_failed", "items whose handler failed, by queue")
+counts.describe("fairqueue_gone", "items that were gone while their handler ran, by queue")
+counts.describe("fairqueue_stale", "items that could not be settled here any more, by queue")
+
 log = logger("patterns")
 
 
@@ -73,7 +78,8 @@ class FairConsumer(Generic[T]):
         if batch.dead and self._dead is not None:
             await self._dead(batch.dead)
         if not batch.items and not batch.again:
-            await self._sleep(min(self._idle_seconds, max(0.05, real_seconds(self._clock, batch.look_at - self._clock.now()))))
+            wait = real_seconds(self._clock, batch.look_at - self._clock.now())
+            await self._sleep(min(self._idle_seconds, max(0.05, wait)))
 
     async def _sleep(self, seconds: float) -> None:
         """Until the bell rings, something is due, or it is time to stop. A missed bell costs ``seconds`` at most."""

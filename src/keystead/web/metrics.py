@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -12,6 +13,29 @@ from keystead.telemetry import Counts, Durations, Sample
 from keystead.web.facts import ServerFacts
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+# Names of facts with what they mean; the documentation is made of them.
+SERVER_GAUGES: Final = (
+    ("up", "whether the server answers"),
+    ("uptime_seconds", "seconds since the server started"),
+    ("memory_bytes", "memory in use"),
+    ("memory_peak_bytes", "most memory ever in use"),
+    ("memory_limit_bytes", "memory limit, 0 for none"),
+    ("clients", "connected clients"),
+    ("keys", "keys in all databases"),
+    ("keys_with_ttl", "keys that will expire"),
+    ("persistence_ok", "whether the last write to disk worked"),
+    ("replicas", "connected replicas"),
+)
+SERVER_COUNTERS: Final = (
+    ("commands", "commands the server has run"),
+    ("lookup_hits", "lookups that found a key"),
+    ("lookup_misses", "lookups that found none"),
+    ("keys_expired", "keys that ran out"),
+    ("keys_evicted", "keys removed to make room"),
+)
+_FACTS: Final = {"lookup_hits": "hits", "lookup_misses": "misses", "keys_expired": "expired", "keys_evicted": "evicted"}
 
 
 def metrics_text(
@@ -35,7 +59,7 @@ class _Collected(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _families((*self._counts.samples(), *self._rooms))
         yield from (_histogram(each) for each in self._durations)
-        yield GaugeMetricFamily("keystead_server_up", "whether the server answers", value=self._facts is not None)
+        yield GaugeMetricFamily("keystead_server_up", SERVER_GAUGES[0][1], value=self._facts is not None)
         if self._facts is not None:
             yield from _of_server(self._facts)
 
@@ -71,23 +95,7 @@ def _of_server(facts: ServerFacts) -> Iterator[Metric]:
                              labels=("product", "version", "role", "mode"))
     info.add_metric((facts.product, facts.version, facts.role, facts.mode), 1)
     yield info
-    for name, says, value in (
-        ("uptime_seconds", "seconds since the server started", facts.uptime_seconds),
-        ("memory_bytes", "memory in use", facts.memory_bytes),
-        ("memory_peak_bytes", "most memory ever in use", facts.memory_peak_bytes),
-        ("memory_limit_bytes", "memory limit, 0 for none", facts.memory_limit_bytes),
-        ("clients", "connected clients", facts.clients),
-        ("keys", "keys in all databases", facts.keys),
-        ("keys_with_ttl", "keys that will expire", facts.keys_with_ttl),
-        ("persistence_ok", "whether the last write to disk worked", int(facts.persistence_ok)),
-        ("replicas", "connected replicas", facts.replicas),
-    ):
-        yield GaugeMetricFamily(f"keystead_server_{name}", says, value=value)
-    for name, says, value in (
-        ("commands", "commands the server has run", facts.commands),
-        ("lookup_hits", "lookups that found a key", facts.hits),
-        ("lookup_misses", "lookups that found none", facts.misses),
-        ("keys_expired", "keys that ran out", facts.expired),
-        ("keys_evicted", "keys removed to make room", facts.evicted),
-    ):
-        yield CounterMetricFamily(f"keystead_server_{name}", says, value=value)
+    for name, says in SERVER_GAUGES[1:]:
+        yield GaugeMetricFamily(f"keystead_server_{name}", says, value=float(getattr(facts, name)))
+    for name, says in SERVER_COUNTERS:
+        yield CounterMetricFamily(f"keystead_server_{name}", says, value=getattr(facts, _FACTS.get(name, name)))

@@ -126,7 +126,9 @@ class Courier(Generic[T]):
             asked = [self._channel.next_due(pipeline, lane) for lane in Lane]
             await pipeline.execute()
         times = [at for each in asked if (at := await each) is not None]
-        return min(UPKEEP_SECONDS, max(SOON_SECONDS, real_seconds(self._clock, min(times) - now))) if times else UPKEEP_SECONDS
+        if not times:
+            return UPKEEP_SECONDS
+        return min(UPKEEP_SECONDS, max(SOON_SECONDS, real_seconds(self._clock, min(times) - now)))
 
     async def _keep_record(self, shift: Shift[T], stop: asyncio.Event) -> None:
         """Write down what was done, when nothing waits any more, but not too often."""
