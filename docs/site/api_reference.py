@@ -5,12 +5,21 @@ import json
 import tempfile
 from typing import Any
 
+# What most readers look for first; the rest follows by name, and what only operators ask comes last.
+FIRST = ("status", "users", "messaging", "touches", "reminders", "jobs", "tenants", "stats", "keys")
+LAST = ("admin",)
+# Every route may answer these, with the same body and meaning.
+USUAL = ("400", "401", "403", "413", "429", "503")
 METHODS = ("get", "post", "put", "patch", "delete")
 _HEAD = """# HTTP interface
 
 All JSON lives under `/api/1`. Send `Authorization: Bearer KEY` with an admin key (`keystead admin key create NAME
 --scope SCOPE`), a program's token (`keystead token`), or a person's token. Errors have one body, listings one way of
 paging; a write may carry an `Idempotency-Key`. The running server shows the same at `/docs` and `/openapi.json`.
+
+Any route may answer 400 (something about the request is wrong, the message says what), 401 (no credential, or one that
+does not count any more), 403 (it does not reach here, or the address is blocked), 413 (the body is too long), 429 (too
+many requests; `Retry-After` says when to come back) and 503 (a server that is needed is away; try again).
 """
 
 
@@ -40,7 +49,7 @@ def api_page(description: dict[str, Any] | None = None) -> str:
                 tag = (operation.get("tags") or ["other"])[0]
                 by_tag.setdefault(tag, []).append(_operation(description, method, path, operation))
     parts = [_HEAD]
-    for tag in sorted(by_tag):
+    for tag in sorted(by_tag, key=lambda tag: (tag in LAST, FIRST.index(tag) if tag in FIRST else len(FIRST), tag)):
         parts += [f"## {tag[:1].upper()}{tag[1:]}\n", *by_tag[tag]]
     return "\n".join(parts)
 
@@ -57,11 +66,16 @@ def _operation(description: dict[str, Any], method: str, path: str, operation: d
     for media, body in content.items():
         lines += [f"Body (`{media}`):", "", *_fields(description, body.get("schema", {})), *_example(body)]
     lines += ["| answer | meaning | body |", "|---|---|---|"]
+    usual = [status for status in operation.get("responses", {}) if status in USUAL]
     for status, answer in sorted(operation.get("responses", {}).items()):
+        if status in usual:
+            continue
         answer = _resolved(description, answer)
         bodies = ", ".join(_type(body.get("schema", {})) or f"`{media}`" for media, body in
                            answer.get("content", {}).items())
         lines.append(f"| {status} | {_cell(answer.get('description', ''))} | {bodies} |")
+    if usual:
+        lines += ["", f"And, as everywhere: {', '.join(sorted(usual))}."]
     success = next((answer for status, answer in sorted(operation.get("responses", {}).items())
                     if status.startswith("2")), {})
     for body in success.get("content", {}).values():

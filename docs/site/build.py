@@ -38,7 +38,7 @@ def navigation(pages: dict[str, Page]) -> list[dict[str, Any]]:
         return [there[each] for each in [*(one for one in order if one in there), *sorted(set(there) - set(order))]]
 
     tree: list[dict[str, Any]] = [
-        {"Start": ["index.md", "concepts.md", "tutorial.md", "choosing.md", "words.md"]},
+        {"Start": [{"Start here": "index.md"}, "concepts.md", "tutorial.md", "choosing.md", "words.md"]},
         {"Guides": [
             "keys-for-any-redis.md", "messaging.md", "stats.md", "store.md", "files.md",
             {"Jobs": folder("jobs", ["index", "recurring", "progress", "batch-jobs", "scheduler", "operating"])},
@@ -47,8 +47,11 @@ def navigation(pages: dict[str, Page]) -> list[dict[str, Any]]:
         {"Patterns": folder("patterns", PATTERNS)},
         {"Rooms": folder("rooms", ROOMS)},
         {"Operating": ["operating.md", "deploying.md", "questions.md", "benchmarks.md"]},
-        {"Reference": ["api.md", "cli.md", "settings.md", "keys.md", "families.md", "dependencies.md",
-                       "changelog.md", "contributing.md"]},
+        {"Reference": [
+            {"HTTP interface": "api.md"}, {"Commands": "cli.md"}, {"Settings": "settings.md"},
+            {"Our own keys": "keys.md"}, {"What is counted": "families.md"},
+            {"Dependencies": "dependencies.md"}, {"Changelog": "changelog.md"}, {"Contributing": "contributing.md"},
+        ]},
     ]
     placed = set(_paths(tree))
     wanted = set(pages)
@@ -65,10 +68,10 @@ def _paths(tree: Any) -> list[str]:
 
 
 def _only(tree: Any, there: set[str]) -> Any:
+    """The same tree without pages that are not there."""
     if isinstance(tree, dict):
         return {name: _only(each, there) for name, each in tree.items()}
-    return [_only(each, there) if not isinstance(each, str) else each
-            for each in tree if not isinstance(each, str) or each in there]
+    return [_only(each, there) for each in tree if set(_paths(each)) & there] if isinstance(tree, list) else tree
 
 
 def configuration(pages: dict[str, Page], source: Path, site: Path) -> dict[str, Any]:
