@@ -5,7 +5,7 @@ import importlib
 from bench.plan import Suite
 
 NAMES = ("wire", "cluster", "keys", "keys_live", "first_light", "worklist", "lock", "limits", "daily", "cache",
-         "fairqueue", "jobs", "stats", "links", "messaging", "reminders", "guard", "api")
+         "fairqueue", "jobs", "stats", "links", "messaging", "reminders", "guard", "api", "backup")
 
 
 def load(name: str) -> Suite:

@@ -36,15 +36,16 @@ from .messaging_chaos import DRAIN_SECONDS, DURABLE, WORKERS, Chaos, Report
 from .messaging_program import EFFECTS
 from .programs import programs
 
-DAYS = 300  # that are over and wait to be rotated
+DAYS = 300  # that are over and wait to be rotated, unless told
 FAMILY, EVENT = "push_tokens", "reassigned"
 
 
 class BackupChaos(Chaos):
     """One run: a load, some backups, and each of them restored."""
 
-    def __init__(self, directory: Path, touches: int, backups: int, lanes: int = 0) -> None:
+    def __init__(self, directory: Path, touches: int, backups: int, lanes: int = 0, days: int = DAYS) -> None:
         super().__init__(directory, touches, kills=0, seed=0, lanes=lanes)
+        self._days = days
         self._backups = backups
         self._source = self._server
         self._name = "chaos"
@@ -89,7 +90,7 @@ class BackupChaos(Chaos):
         """Days of a family that are over, with a known count each, so that there is much to rotate."""
         family = running.catalogue.families[FAMILY]
         today = dates.unix_date(running.clock.now(), family.home)
-        for back in range(DAYS, 0, -1):
+        for back in range(self._days, 0, -1):
             self._counted[today - back] = back
             await family.incr(lanes_of(running.valkey, family)[0], EVENT, amount=back, unix_date=today - back)
 

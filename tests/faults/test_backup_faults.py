@@ -11,7 +11,7 @@ def all_hold(reports):
 
 @pytest.mark.slow
 async def test_a_backup_taken_under_load_goes_on_where_it_was(tmp_path):
-    chaos = BackupChaos(tmp_path, touches=60, backups=2)
+    chaos = BackupChaos(tmp_path, touches=30, backups=2, days=60)
     reports = await chaos.run_all()
     all_hold(reports)
     assert len(reports) == 2 and all(report.accepted for report in reports)
@@ -21,7 +21,7 @@ async def test_a_backup_taken_under_load_goes_on_where_it_was(tmp_path):
 @pytest.mark.cluster
 @pytest.mark.xdist_group("cluster")
 async def test_a_backup_of_a_cluster_taken_under_load_goes_on_where_it_was(tmp_path):
-    chaos = BackupChaos(tmp_path, touches=40, backups=1, lanes=2)
+    chaos = BackupChaos(tmp_path, touches=20, backups=1, lanes=2, days=30)
     reports = await chaos.run_all()
     all_hold(reports)
     assert reports[0].accepted

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,8 +27,8 @@ def keep_newest(directory: Path, count: int) -> list[Path]:
     gone = found[: max(0, len(found) - max(1, count))]
     for path in gone:
         path.unlink(missing_ok=True)
-    for draft in directory.glob(".keystead-*.partial"):
+    for draft in (*directory.glob(".keystead-*.partial"), *directory.glob(".keystead-*.work")):
         with contextlib.suppress(OSError):
             if time.time() - draft.stat().st_mtime > LEFT_SECONDS:
-                draft.unlink()
+                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
     return gone

@@ -21,10 +21,9 @@ IDLE_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was fixed: the servers' snapshots, ready to be read, how far the tables were, and how long writes waited."""
+    """What was fixed: the servers' snapshots, ready to be read, how many keys they hold, and how long writes waited."""
 
     snapshots: list[Snapshot]
-    migration: str
     keys: int
     held_seconds: float
 
@@ -54,9 +53,9 @@ async def _try(valkey: Valkey, sql: SqlMoment, stack: AsyncExitStack, hold_secon
     for node in nodes:  # a server that saves already could not begin at once, and writes would wait for it
         await wait_until_idle(node, IDLE_SECONDS)
     async with Held(nodes, hold_seconds) as held:
-        offsets = await asyncio.gather(*map(replication_offset, nodes))
-        keys = sum(await asyncio.gather(*map(_keys, nodes)))
-        migration = await sql.fix()
+        facts = await asyncio.gather(*map(replication_offset, nodes), *map(_keys, nodes))
+        offsets, keys = facts[: len(nodes)], sum(facts[len(nodes) :])
+        await sql.fix()
         await asyncio.gather(*(
             snapshot.begin(offset, hold_seconds) for snapshot, offset in zip(snapshots, offsets, strict=True)
         ))
@@ -64,7 +63,7 @@ async def _try(valkey: Valkey, sql: SqlMoment, stack: AsyncExitStack, hold_secon
         if not held.still_holds:
             raise Moved(f"the servers needed more than the {hold_seconds:g} s that writes may be held; "
                         "let them be held longer with backup.hold_seconds")
-    return Moment(snapshots, migration, keys, held.held_seconds)
+    return Moment(snapshots, keys, held.held_seconds)
 
 
 async def _keys(node: Valkey) -> int:

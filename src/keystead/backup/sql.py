@@ -11,6 +11,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.backup.rows import (
+    VERSION_TABLE,
     Progress,
     all_tables,
     copy_rows,
@@ -32,8 +33,11 @@ class SqlMoment(Protocol):
 
     dialect: str
 
-    async def fix(self) -> str:
-        """Choose the moment; says how far the tables were brought."""
+    async def fix(self) -> None:
+        """Choose the moment. It may be chosen anew."""
+
+    async def migration(self) -> str:
+        """How far the tables were brought then."""
 
     async def write_to(self, path: Path, progress: Progress) -> list[str]:
         """Write the SQLite file; says what is not in it."""
@@ -69,21 +73,27 @@ class _File:
     def __init__(self, file: sqlite3.Connection, shown: str) -> None:
         self._file, self._shown = file, shown
 
-    async def fix(self) -> str:
-        return await asyncio.to_thread(self._fix)
+    async def fix(self) -> None:
+        await asyncio.to_thread(self._fix)
 
-    def _fix(self) -> str:
+    def _fix(self) -> None:
         try:
             if self._file.in_transaction:  # an earlier moment that came to nothing
                 self._file.execute("ROLLBACK")
             self._file.execute("BEGIN")
-            tables = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if "store_migrations" not in tables:
-                return ""
-            row = self._file.execute("SELECT version_num FROM store_migrations").fetchone()
+            self._file.execute("SELECT 1 FROM sqlite_master").fetchone()  # the first read takes the snapshot
         except sqlite3.Error as error:
             raise Unavailable(f"{self._shown} cannot be read: {error}") from error
-        return str(row[0]) if row else ""
+
+    async def migration(self) -> str:
+        return await asyncio.to_thread(self._migration)
+
+    def _migration(self) -> str:
+        try:
+            found = self._file.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608
+        except sqlite3.Error:
+            return ""
+        return str(found[0]) if found else ""
 
     async def write_to(self, path: Path, progress: Progress) -> list[str]:
         await asyncio.to_thread(self._copy, path, progress)
@@ -110,13 +120,15 @@ class _Rows:
     def __init__(self, sql: AsyncConnection, families: FamilyTables, shown: str) -> None:
         self._sql, self._families, self._shown = sql, families, shown
 
-    async def fix(self) -> str:
+    async def fix(self) -> None:
         await self._sql.rollback()  # an earlier moment that came to nothing
         await self._sql.execute(text("SELECT 1"))  # the snapshot is taken by the first statement
+
+    async def migration(self) -> str:
         return await migration_of(self._sql)
 
     async def write_to(self, path: Path, progress: Progress) -> list[str]:
-        found, newest = await migration_of(self._sql), line()[-1].revision
+        found, newest = await self.migration(), line()[-1].revision
         if found != newest:
             raise Invalid(f"the tables of {self._shown} are at {found or 'no version'} and this Keystead has {newest}; "
                           "take the backup with the version that runs")

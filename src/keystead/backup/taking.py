@@ -137,15 +137,17 @@ class _Work:
         self._progress("holding writes", 0, 0)
         try:
             self._moment = await fix(self._valkey, self._sql, stack, hold_seconds)
-            migration, form = self._moment.migration, RDB
+            form = RDB
         except NotPermitted as error:
             self.warnings.append(
                 f"Valkey and SQL are not of one moment: {error}. Keys are copied one after the other; what was on its "
                 "way between Valkey and SQL meanwhile may be missing, or there twice"
             )
-            migration, form = await self._sql.fix(), DUMP
+            await self._sql.fix()
+            form = DUMP
         self.head = msgspec.structs.replace(
-            self.head, taken_at=time.time(), valkey_form=form, one_moment=form == RDB, migration=migration
+            self.head, taken_at=time.time(), valkey_form=form, one_moment=form == RDB,
+            migration=await self._sql.migration(),
         )
 
     async def write_state(self) -> None:

@@ -57,15 +57,19 @@ class Held:
     async def __aenter__(self) -> Self:
         self._begun_at = asyncio.get_running_loop().time()
         milliseconds = max(1, round(self._seconds * 1000))
-        asked = await asyncio.gather(
-            *(node.call(("CLIENT", "PAUSE", milliseconds, "WRITE")) for node in self._nodes), return_exceptions=True
-        )
-        for problem in asked:
-            if isinstance(problem, BaseException):
-                await self.release()
+        try:
+            asked = await asyncio.gather(
+                *(node.call(("CLIENT", "PAUSE", milliseconds, "WRITE")) for node in self._nodes),
+                return_exceptions=True,
+            )
+            for problem in asked:
                 if isinstance(problem, ErrorReply):
                     raise NotPermitted(f"the server does not let us hold writes: {problem}") from problem
-                raise problem
+                if isinstance(problem, BaseException):
+                    raise problem
+        except BaseException:
+            await self.release()
+            raise
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -80,6 +84,9 @@ class Held:
         ))
         try:
             await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            await asyncio.wait({telling})  # whoever cancels us closes the connections next
+            raise
         finally:
             # A node that cannot be told goes on by itself when the time is over.
             self._ended_at = asyncio.get_running_loop().time()
