@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help run test check bench chaos-jobs chaos-files chaos-messaging chaos-rotation soak docs browser clean
+.PHONY: help run test check bench chaos-backup chaos-jobs chaos-files chaos-messaging chaos-rotation soak docs browser clean
 
 help:  ## show what there is to do
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -42,6 +42,10 @@ chaos-files: $(STAMP)  ## save 20,000 files while writers, sweepers and the serv
 chaos-messaging: $(STAMP)  ## kill all parts 200 times while 10,000 messages go out, on one server, then on a cluster; hours
 	$(BIN)/python -m tests.faults.messaging_chaos
 	$(BIN)/python -m tests.faults.messaging_chaos --lanes 2
+
+chaos-backup: $(STAMP)  ## take backups under load, restore each of them and judge it; minutes
+	$(BIN)/python -m tests.faults.backup_chaos
+	$(BIN)/python -m tests.faults.backup_chaos --lanes 2
 
 chaos-rotation: $(STAMP)  ## kill counters and rotators of statistics, on both databases; minutes
 	$(BIN)/python -m tests.faults.rotation_chaos
