@@ -6,7 +6,7 @@ from typing import Final
 from nicegui import ui
 
 from keystead.app import Running
-from keystead.clock import real
+from keystead.clock import real, real_seconds
 from keystead.web.census import Census
 from keystead.web.dashboard.jobs_shown import clock_time, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
@@ -51,8 +51,9 @@ def show_changes(running: Running, sampler: Sampler, census: Census, keeper: Cha
     def look() -> None:
         nonlocal drawn
         now = real(running.clock).now()
-        counted.set_content(f"counted {shown_ago(running.clock.now() - census.counted_at)}" if census.counted_at
-                            else "Counting for the first time…")
+        counted.set_content(
+            f"counted {shown_ago(real_seconds(running.clock, running.clock.now() - census.counted_at))}"
+            if census.counted_at else "Counting for the first time…")
         if drawn is census.counts and keeper.samples:
             return
         found = keeper.changes()
