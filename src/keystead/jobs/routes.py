@@ -36,7 +36,7 @@ NORMAL, ERROR_BASE = 1000, 4000
 
 Place = Literal["queued", "delayed", "running", "waiting", "dead"]
 QueueName = Annotated[str, Query(max_length=100, description="hot is the one without a name")]
-Uid = Annotated[str, Path(min_length=1, max_length=200)]
+Uid = Annotated[str, Path(pattern=r"^[!-9;-~]{1,200}$", examples=["q3Jx0V2mTq6v1cZ8wYb7Ug"])]
 
 
 class Wanted(BaseModel):
@@ -206,7 +206,9 @@ def live_routes(valkey: Valkey, tickets: Tickets) -> APIRouter:
     """Watching: ``/jobs/live``, as a web socket or as server-sent events, for whoever has a ticket."""
     router = APIRouter(tags=["jobs"])
 
-    @router.get(LIVE_PATH, response_class=StreamingResponse)
+    @router.get(LIVE_PATH, response_class=StreamingResponse, responses={
+        200: {"description": "Events until the job ends", "content": {"text/event-stream": {}}}, 404: {},
+    })
     async def events(ticket: Annotated[str, Query(max_length=4096)]) -> StreamingResponse:
         """What a job tells, as server-sent events: each a JSON object with ``events`` and ``missed``."""
         uid = tickets.read(WATCH_PURPOSE, ticket).subject

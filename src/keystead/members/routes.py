@@ -12,7 +12,8 @@ from keystead.members.contacts import Added, Contact, Contacts
 from keystead.members.push_tokens import LEAST_TOKEN, MOST_TOKEN, REGISTER_TOKEN_JOB, TOKEN_PATTERN, PushTokens
 from keystead.members.timezones import Timezones
 
-_Token = Annotated[str, Field(min_length=LEAST_TOKEN, max_length=MOST_TOKEN, pattern=TOKEN_PATTERN)]
+_Token = Annotated[str, Field(min_length=LEAST_TOKEN, max_length=MOST_TOKEN, pattern=TOKEN_PATTERN,
+                              examples=["ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]"])]
 _MOST_TEXT: Final = 400
 
 

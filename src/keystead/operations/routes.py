@@ -77,7 +77,7 @@ def routes(alerts: Alerts) -> APIRouter:
         found, recent = await alerts.open(), await alerts.recent(limit)
         return AlertList(open=[AlertShown.of(one) for one in found], recent=[AlertEventShown.of(one) for one in recent])
 
-    @router.post("/alerts/ack")
+    @router.post("/alerts/ack", responses={404: {}})
     async def acknowledge(request: Request, which: Acknowledgement) -> AlertShown:
         """Say that you know: nobody is told again until it clears or becomes critical. 404 if it is not open."""
         caller = _caller(request)

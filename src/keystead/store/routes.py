@@ -24,7 +24,9 @@ def routes(uploads: Uploads) -> APIRouter:
     """Under the prefix of the HTTP interface."""
     router = APIRouter(tags=["files"])
 
-    @router.post("/file_uploads/{uid}/{part}", status_code=202)
+    @router.post("/file_uploads/{uid}/{part}", status_code=202, responses={409: {}, 413: {}}, openapi_extra={
+        "requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+    })
     async def put_part(
         request: Request,
         uid: Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")],

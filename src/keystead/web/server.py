@@ -25,7 +25,7 @@ from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
 from keystead.tracing import is_listening
-from keystead.web import api, docs, login, people, status
+from keystead.web import api, docs, login, openapi, people, status
 from keystead.web.callers import cookie_name
 from keystead.web.census import Census
 from keystead.web.door import Door
@@ -79,6 +79,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     app.include_router(job_live_routes(running.valkey, running.tickets))
     people.include(app, running, API_PREFIX)
     _answer_errors(app)
+    openapi.complete(app)
     http = running.settings.http
     # Behind the door, which is added after it.
     app.add_middleware(Repeating, repeats=Repeats(running.valkey, running.tickets))

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
-from keystead.edge import Caller, NotLoggedIn, Problem
+from keystead.edge import PROBLEM_MEDIA_TYPE, Caller, NotLoggedIn, Problem
 from keystead.messaging.email.news import News, Told, read_notification
 from keystead.messaging.email.sns import CONFIRMATION, MOST_BYTES, Believed, Disbelieved, Verifier
 from keystead.messaging.email.template_tokens import ADMIN_SECONDS, TemplateTokens
@@ -21,6 +21,13 @@ from keystead.telemetry import logger
 SCOPE: Final = "messaging"
 MOST_PARAMETER_BYTES: Final = 256 * 1024
 Token = Annotated[str, Query(max_length=4096, description="from the List-Unsubscribe header")]
+_SNS_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
+    202: {"description": "Taken"},
+    **{status: {"description": says, "content": {PROBLEM_MEDIA_TYPE: {}}} for status, says in (
+        (400, "It cannot be read"), (401, "It is not signed"), (403, "It is not signed by SNS for one of our topics"),
+        (503, "It is signed, and not understood"),
+    )},
+}
 _PAGE: Final = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>Unsubscribe</title></head>
 <body style="font-family:system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem;line-height:1.6">
@@ -48,7 +55,7 @@ def routes(
     """Under the prefix of the HTTP interface. ``rooms``: one for each lane of a cluster, otherwise one."""
     router = APIRouter(tags=["email"])
 
-    @router.post("/emails/sns-mail", response_class=Response)
+    @router.post("/emails/sns-mail", response_class=Response, responses=_SNS_ANSWERS)
     async def notification(request: Request) -> Response:
         """News of email, from Amazon SNS. Signed by it, and only believed from our own topics."""
         message = await _verified(request, verifier)
@@ -99,7 +106,10 @@ def template_routes(templates: Templates, tokens: TemplateTokens) -> APIRouter:
     """Templates over HTTP, for other programs; under ``/api/3``."""
     router = APIRouter(tags=["email"])
 
-    @router.post("/templates/{slug}", response_class=Response)
+    @router.post("/templates/{slug}", response_class=Response, responses={
+        200: {"description": "The message", "content": {"text/html": {}, "text/plain": {}}}, 413: {},
+        422: {"description": "The parameters are not what the template needs", "content": {PROBLEM_MEDIA_TYPE: {}}},
+    }, openapi_extra={"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}})
     async def render(request: Request, slug: Annotated[str, Path(max_length=100)]) -> Response:
         """Render a template with the parameters in the body. ``Accept`` chooses between HTML and plain text."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -166,4 +176,4 @@ async def _room_of(rooms: Sequence[News], told: Told) -> News:
 
 def _problem(status: int, kind: str, message: str) -> JSONResponse:
     problem = Problem(status, kind, "Refused" if status < 500 else "Failed", message)
-    return JSONResponse(problem.body(), status_code=status)
+    return JSONResponse(problem.body(), status_code=status, media_type=PROBLEM_MEDIA_TYPE)

@@ -82,7 +82,7 @@ def routes(links: Links, unsubscribing: Unsubscribing, *, enter_flow: EnterFlow 
     """Under the prefix of the HTTP interface. ``enter_flow`` is told where a person arrived through a link."""
     router = APIRouter(tags=["links"])
 
-    @router.post("/notifications/complete")
+    @router.post("/notifications/complete", responses={404: {}})
     async def complete(request: Request, given: CodeGiven, visitor: _Visitor = "") -> LinkShown:
         """Somebody clicked on a link: where it leads. 404 for a code that leads nowhere."""
         clicked = await links.click(given.code, visitor_uid=_visitor(visitor), user_sub=_person(request))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -12,6 +12,10 @@ from keystead.messaging.sms.sms import Sms
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _PLAIN: Final = "text/plain"
+_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    400: {"description": "The body is no form"}, 401: {"description": "It is not signed"},
+    403: {"description": "The signature is not the provider's"}, 413: {"description": "The body is too long"},
+}
 
 
 def routes(rooms: Sequence[Sms], inbound: Inbound, *, auth_token: str, public_url: Callable[[], str]) -> APIRouter:
@@ -31,7 +35,7 @@ def routes(rooms: Sequence[Sms], inbound: Inbound, *, auth_token: str, public_ur
         )
         return await believed(call, auth_token)
 
-    @router.post("/sms/webhook", response_class=Response)
+    @router.post("/sms/webhook", response_class=Response, responses=_REFUSALS)
     async def status_callback(request: Request) -> Response:
         """News of a text, from the provider."""
         fields = await checked(request)
@@ -46,7 +50,10 @@ def routes(rooms: Sequence[Sms], inbound: Inbound, *, auth_token: str, public_ur
                              uid if _NAME.fullmatch(uid) else "")
         return Response(status_code=200, media_type=_PLAIN)
 
-    @router.post("/sms/inbound_webhook", response_class=Response)
+    @router.post("/sms/inbound_webhook", response_class=Response, responses={
+        **_REFUSALS, 200: {"description": "What the person is answered", "content": {"application/xml": {}}},
+        204: {"description": "Taken; nothing is answered"},
+    })
     async def person_texted(request: Request) -> Response:
         """A text that somebody sent us, from the provider."""
         fields = await checked(request)

@@ -58,7 +58,7 @@ def routes(
     """Under the prefix of the HTTP interface; all of it needs the scope ``messaging``."""
     router = APIRouter(tags=["touches"])
 
-    @router.post("/touches", status_code=202)
+    @router.post("/touches", status_code=202, responses={404: {}})
     async def send(request: Request, given: TouchGiven) -> TouchesQueued:
         """Tell a person of an event. Callbacks run once it is known whether it arrived."""
         require(request)
