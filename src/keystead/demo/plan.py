@@ -10,6 +10,7 @@ MOST_PEOPLE: Final = 400
 NOISY: Final = "megamart-flyers"
 QUIET: Final = ("corner-bakery", "riverside-books", "green-bikes", "la-luna-cafe", "north-pharmacy", "studio-weave")
 _GROWTH_SECONDS: Final = 6.0
+_SURE_SECONDS: Final = 20.0
 _FIRST_ILLNESS_SECONDS: Final = 50.0
 _ILLNESS_EVERY_SECONDS: Final = 420.0
 _ILLNESS_SECONDS: Final = 40.0
@@ -65,22 +66,24 @@ def errands(seed: int) -> Iterator[Errand]:
     and some of it fails, each kind for a reason of its own.
     """
     draw = random.Random(f"{seed}:errands")
-    at, burst_at, long_at, failing_at = 0.5, 4.0, 1.0, 6.0
+    at, burst_at, long_at, failing_at = 0.5, 4.0, 1.0, 2.0
     while True:
         at += draw.expovariate(1 / 1.2)
         if at >= burst_at:
             pages = draw.randint(180, 300)
             for page in range(pages):
                 yield Errand(burst_at, "demo.tenant.print_flyer", {"page": page, "of": pages}, NOISY, cost=2)
-            burst_at += draw.uniform(40, 70)
+            burst_at += draw.uniform(28, 50)
         if at >= long_at:
             job = draw.choice(("demo.rebuild_search", "demo.import_photos", "demo.monthly_report"))
             yield Errand(long_at, job, {"items": draw.randint(30, 90)}, progress=True)
             long_at += draw.uniform(14, 26)
         if at >= failing_at:
             job = draw.choice(("demo.charge_card", "demo.sync_stock", "demo.fetch_exchange_rates", "demo.read_invoice"))
-            yield Errand(failing_at, job, {"order": draw.randint(10_000, 99_999)})
-            failing_at += draw.uniform(8, 20)
+            # The first ones fail for certain: whoever opens the page of jobs wants to see what failing looks like.
+            order = 60 * draw.randint(200, 1600) if failing_at < _SURE_SECONDS else draw.randint(10_000, 99_999)
+            yield Errand(failing_at, job, {"order": order})
+            failing_at += draw.uniform(3, 6) if failing_at < _SURE_SECONDS else draw.uniform(10, 25)
         tenant = draw.choice(QUIET)
         job = draw.choice(("demo.tenant.resize_photo", "demo.tenant.send_receipt", "demo.tenant.update_stock"))
         yield Errand(at, job, {"item": draw.randint(1, 5000)}, tenant)

@@ -133,7 +133,7 @@ async def read_invoice(order: int) -> None:
 @job(name="demo.tenant.print_flyer")
 async def print_flyer(page: int, of: int) -> None:
     """One page of the noisy one."""
-    await asyncio.sleep(1 + random.random())
+    await asyncio.sleep(1.5 * (1 + random.random()))
     await _count("flyers_printed")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from keystead.clock import Clock, SystemClock
+from keystead.clock import Clock, SystemClock, real
 from keystead.engine import Valkey
 from keystead.errors import Invalid, LimitReached, Unavailable
 from keystead.jobs.book import Job, JobBook
@@ -61,7 +61,7 @@ class FairJobs:
                 jobs.valkey, tenant, uid, JobRecord(name, kwargs, now, uid), now=now, cost=cost, priority=priority,
                 delay_seconds=delay_seconds,
             ),
-            _counted(jobs.valkey, ASKED, {tenant: cost}, now),
+            _counted(jobs.valkey, ASKED, {tenant: cost}, real(jobs.clock).now()),
         )
         if produced in (Produced.FULL, Produced.PAUSED):
             raise LimitReached(f"tenant {tenant}: it takes no more now ({produced.value})", retry_after_seconds=1)
@@ -116,7 +116,7 @@ class FairWorker:
     async def _count(self) -> None:
         served, self._served = self._served, Counter()
         if served:
-            await _counted(self._valkey, SERVED, served, self._clock.now())
+            await _counted(self._valkey, SERVED, served, real(self._clock).now())
 
     async def _handle(self, item: Leased[JobRecord]) -> None:
         record = item.value

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.edge import Page, PageRequest, make_cursor
 from keystead.engine import Script, Valkey
 from keystead.errors import Invalid
@@ -95,11 +95,11 @@ class Tenants:
         if not 1 <= most <= MOST_BUSIEST:
             raise Invalid(f"ask for 1 to {MOST_BUSIEST} tenants, not {most}")
         now = self._clock.now()
-        minutes = int(now) // _MINUTE, int(now) // _MINUTE - 1
+        minute = int(real(self._clock).now()) // _MINUTE
         async with self._valkey.pipeline(transaction=False) as pipeline:
             for key in (SERVED, ASKED):
-                for minute in minutes:
-                    key.at(minute).range(pipeline, 0, most, descending=True)
+                for each in (minute, minute - 1):
+                    key.at(each).range(pipeline, 0, most, descending=True)
             FAIR.blacklist.page(pipeline, 0, most, now=now)
             *tops, paused = await pipeline.execute()
         names = {tenant: None for top in tops for tenant, _ in top if tenant != EVERYBODY}
@@ -138,9 +138,9 @@ class Tenants:
         """Two round trips for any number."""
         if not tenants:
             return []
-        now = self._clock.now()
-        minute = int(now) // _MINUTE
-        left = 1 - (now - minute * _MINUTE) / _MINUTE  # how much of the minute before counts still
+        now, counted_at = self._clock.now(), real(self._clock).now()
+        minute = int(counted_at) // _MINUTE
+        left = 1 - (counted_at - minute * _MINUTE) / _MINUTE  # how much of the minute before counts still
         async with self._valkey.pipeline(transaction=False) as pipeline:
             for tenant in (EVERYBODY, *tenants):
                 for key in (SERVED, ASKED):
@@ -170,7 +170,7 @@ class Tenants:
 def count(
     valkey: Valkey, minutes: SortedSetKey[str], costs: Mapping[str, float], *, now: float
 ) -> Awaitable[int]:
-    """Add to what tenants asked for (``ASKED``) or got (``SERVED``) in this minute."""
+    """Add to what tenants asked for (``ASKED``) or got (``SERVED``) in this minute; ``now`` is real time."""
     flat = [text for tenant, cost in costs.items() for text in (tenant, str(cost))]
     return _COUNT(valkey, keys=[minutes.at(int(now) // _MINUTE)], args=[TENANT_MINUTE_SECONDS * 1000, *flat],
                   decode=int)
