@@ -4,8 +4,8 @@ import asyncio
 
 from keystead.clock import SystemClock
 from keystead.engine import connect
-from keystead.jobs import Inspection
-from keystead.jobs.keys import TOTALS
+from keystead.jobs import Inspection, Tenants
+from keystead.jobs.keys import FAIR, TOTALS
 from keystead.web import job_rates as job_rates_module
 from keystead.web.job_rates import JobRates, JobRateSampler
 
@@ -34,6 +34,16 @@ async def test_rates_are_what_ended_between_two_looks(valkey):
     assert sampler.newest is not None
     assert 40 / took <= sampler.newest.done <= 40 / 0.04
     assert sampler.newest.done / sampler.newest.failed == 2 and sampler.newest.failed / sampler.newest.retried == 2
+
+
+async def test_jobs_of_tenants_are_counted_beside_the_others(valkey):
+    clock = SystemClock()
+    sampler = JobRateSampler(Inspection(valkey, clock), clock, Tenants(valkey, clock))
+    await sampler.sample()
+    await valkey.hincrby(FAIR.keys.names(valkey.layout).base[3], "acked", 5)
+    await asyncio.sleep(0.05)
+    await sampler.sample()
+    assert sampler.newest is not None and sampler.newest.tenants > 0 == sampler.newest.done
 
 
 async def test_nothing_ending_reads_as_zero(valkey):

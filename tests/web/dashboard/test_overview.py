@@ -105,14 +105,14 @@ def test_a_server_that_is_away_is_the_one_thing_to_know():
 def test_what_needs_somebody_comes_worst_first_with_the_way_to_mend_it():
     seen = look(queues=(queue(dead=2), queue("mail", paused=True, queued=5)),
                 messages=messages(channel(dead=3), channel("email", breaker="open", lanes=(1, 2, 0))),
-                tenants=(TenantView("acme", ready=900, share=0.8, asked=9, served=4), TenantView("quiet", ready=1)))
+                tenants=(TenantView("acme", ready=900, share=0.8, asked=90, served=4), TenantView("quiet", dead=1)))
     found = troubles(seen, FACTS, stray_keys=2)
     assert [(one.tone, one.address) for one in found] == [
         ("bad", "/jobs"), ("bad", "/messages"), ("bad", "/providers"), ("warn", "/jobs"),
-        ("warn", "/tenants?tenant=acme"), ("warn", "/keys")]
+        ("warn", "/tenants?tenant=acme"), ("warn", "/tenants"), ("warn", "/keys")]
     assert found[0].title == "2 jobs of the queue hot failed for good"
     assert verdict(seen, [], found) == ("3 things need attention", "bad")
-    assert verdict(seen, [], found[3:]) == ("Works, 3 things to look at", "warn")
+    assert verdict(seen, [], found[3:]) == ("Works, 4 things to look at", "warn")
     assert HOSTILE not in troubles_html([replace(found[0], title=HOSTILE, says=HOSTILE)], known=True)
     assert "Nothing is stuck" in troubles_html([], known=True)
 
@@ -127,11 +127,11 @@ def test_an_alert_is_not_said_twice():
 
 @pytest.mark.parametrize(("tenants", "noisy"), [
     ((), None),
-    ((TenantView("a", ready=5, share=1.0),), None),
-    ((TenantView("a", ready=5, share=0.9), TenantView("b", ready=1)), "a"),
-    ((TenantView("a", ready=5, share=0.4), TenantView("b", ready=1, share=0.6)), "b"),
-    ((TenantView("a", ready=0, share=0.9), TenantView("b", ready=1)), None),
-    ((TenantView("a", ready=5, share=0.9, pauses=(Pause("x", NOW),)), TenantView("b", ready=1)), None),
+    ((TenantView("a", ready=50),), None),
+    ((TenantView("a", ready=50), TenantView("b", ready=1)), "a"),
+    ((TenantView("a", asked=5), TenantView("b", asked=60)), "b"),
+    ((TenantView("a", ready=2), TenantView("b", ready=1)), None),
+    ((TenantView("a", ready=50, pauses=(Pause("x", NOW),)), TenantView("b", ready=1)), None),
 ])
 def test_noisy_is_who_takes_most_while_others_wait(tenants, noisy):
     found = noisy_tenant(tenants)
@@ -155,10 +155,10 @@ def test_health_is_said_in_words_too():
 
 
 def test_chart_has_a_line_for_each_with_gaps():
-    lines = points([RequestRate(NOW, 3.26, 0)], [JobRateSample(NOW, JobRates(1, 2, 3)), JobRateSample(NOW, None)],
+    lines = points([RequestRate(NOW, 3.26, 0)], [JobRateSample(NOW, JobRates(1, 2, 3, 4)), JobRateSample(NOW, None)],
                    [MessageRateSample(NOW, MessageRates({"sms": (0, 2, 0), "email": (0, 3, 0)}))], NOW)
     at = 1_700_000_000_000
-    assert lines == {"requests": [(at, 3.3)], "jobs": [(at, 3), (at, None)],
+    assert lines == {"requests": [(at, 3.3)], "jobs": [(at, 7), (at, None)],
                      "messages": [(at, 5)]}
     whole = options(lines, NOW)
     assert [line["name"] for line in whole["series"]] == [f"{name}/s" for name in COLOURS]

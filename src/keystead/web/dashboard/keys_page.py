@@ -21,6 +21,7 @@ from keystead.web.sampler import Sampler
 Look = Callable[[], None]
 
 SHOWN_BARS: Final = 10
+FIRST_ROWS_SECONDS: Final = 0.05
 
 
 def show_keys(
@@ -28,14 +29,18 @@ def show_keys(
 ) -> None:
     """Build the page for one viewer; it then moves by itself, from what the shared census knows."""
     with page_frame(sampler, running.clock, current="/keys"):
-        looks = [_head(running, sampler, census), server_tiles(sampler), _weights_card(running, census),
-                 _patterns_card(running, census, order, personal), commands_card(running, sampler)]
+        looks = [_head(running, sampler, census), server_tiles(sampler), _weights_card(running, census)]
+        patterns = _patterns_card(running, census, order, personal)
+        looks.append(commands_card(running, sampler))
 
     def look() -> None:
         for each in looks:
             each()
 
     look()
+    looks.append(patterns)
+    # Hundreds of rows come once the page is there: it shows at once, and they are sent only once.
+    ui.timer(FIRST_ROWS_SECONDS, patterns, once=True)
     ui.timer(LOOK_SECONDS, look)
 
 
@@ -127,7 +132,7 @@ def _patterns_card(running: Running, census: Census, order: str, personal: bool)
                 with ui.element("div").classes("ks-tabs").props('role=group aria-label="Order"'):
                     orders = {name: ui.html(says, sanitize=True, tag="button").props("type=button")
                               for name, says in ORDERS.items()}
-        table = ui.html("", sanitize=False)
+        table = ui.html('<div class="ks-empty">The patterns come in a moment…</div>', sanitize=False)
 
     def draw() -> None:
         for name, each in orders.items():

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from keystead.app import Running
 from keystead.edge import Caller
 from keystead.ids import UserSub
-from keystead.jobs import Inspection
+from keystead.jobs import Inspection, Tenants
 from keystead.members.searching import find_people
 from keystead.telemetry import counts
 from keystead.web import searching
@@ -63,7 +63,8 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     There is one dashboard per process: a second mount takes the pages over.
     """
     inspection = Inspection(running.valkey, running.clock)
-    rates, watch, stats = JobRateSampler(inspection, running.clock), JobsWatch(running.valkey, inspection), StatsWatch()
+    rates = JobRateSampler(inspection, running.clock, Tenants(running.valkey, running.clock))
+    watch, stats = JobsWatch(running.valkey, inspection), StatsWatch()
     message_rates = MessageRateSampler(running.valkey, running.clock)
     request_rates = RequestRateSampler(counts, running.clock)
     all_rates = Rates(request_rates, rates, message_rates)

@@ -18,7 +18,7 @@ from keystead.web.dashboard.frame import page_frame
 from keystead.web.dashboard.jobs_shown import clock_time, cut, moment
 from keystead.web.dashboard.keys_server import summary
 from keystead.web.dashboard.messages_look import CHANNELS, NAMES
-from keystead.web.dashboard.overview_chart import messages_sent
+from keystead.web.dashboard.overview_chart import jobs_ended, messages_sent
 from keystead.web.dashboard.overview_judged import Lately, Part, Trouble, lately, parts, troubles, verdict
 from keystead.web.dashboard.overview_look import OverviewLook, active_days, active_today, read_overview
 from keystead.web.dashboard.shown import NOTHING, shown_bytes, shown_count, shown_rate
@@ -139,10 +139,9 @@ def tiles(sampler: Sampler, active: Series | None, rates: Rates) -> list[Tile]:
     return [
         Tile("Requests", shown_rate(requests.answered if requests else None), "/s", failing,
              _line([one.answered for one in list(rates.requests.samples)[-SPARK_SECONDS:]]), "/log"),
-        Tile("Jobs", shown_rate(jobs.done + jobs.failed if jobs else None), "/s",
-             f"{shown_rate(jobs.failed)} failed, {shown_rate(jobs.retried)} again" if jobs else "ended",
-             _line([None if one.rates is None else one.rates.done + one.rates.failed
-                    for one in list(rates.jobs.samples)[-SPARK_SECONDS:]]), "/jobs"),
+        Tile("Jobs", shown_rate(jobs_ended(jobs)), "/s",
+             f"{shown_rate(jobs.tenants)} of tenants, {shown_rate(jobs.failed)} failed" if jobs else "ended",
+             _line([jobs_ended(one.rates) for one in list(rates.jobs.samples)[-SPARK_SECONDS:]]), "/jobs"),
         Tile("Messages", shown_rate(messages_sent(newest)), "/s", by_channel,
              _line([messages_sent(one.rates) for one in list(rates.messages.samples)[-SPARK_SECONDS:]]), "/messages"),
         Tile("Active people", shown_count(days[-1]) if days else NOTHING, "today", yesterday,

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from keystead.web.dashboard import chart
 from keystead.web.dashboard.chart import LEAST_SHOWN_SECONDS, SHOWN_SECONDS, Point
-from keystead.web.job_rates import JobRateSample
+from keystead.web.job_rates import JobRates, JobRateSample
 from keystead.web.message_rates import STEPS, MessageRates, MessageRateSample
 from keystead.web.request_rates import RequestRate
 
@@ -19,13 +19,18 @@ def messages_sent(rates: MessageRates | None) -> float | None:
     return None if rates is None else sum(steps[_SENT] for steps in rates.by_channel.values())
 
 
+def jobs_ended(rates: JobRates | None) -> float | None:
+    """Those of all queues, and of tenants."""
+    return None if rates is None else rates.done + rates.failed + rates.tenants
+
+
 def points(
     requests: Iterable[RequestRate], jobs: Iterable[JobRateSample], messages: Iterable[MessageRateSample], now: float
 ) -> dict[str, list[Point]]:
     """The last minutes of each line: unix milliseconds, and the rate or a gap."""
     lines: dict[str, list[tuple[float, float | None]]] = {
         "requests": [(one.at, one.answered) for one in requests],
-        "jobs": [(one.at, None if one.rates is None else one.rates.done + one.rates.failed) for one in jobs],
+        "jobs": [(one.at, jobs_ended(one.rates)) for one in jobs],
         "messages": [(one.at, messages_sent(one.rates)) for one in messages],
     }
     return {name: [(round(at * 1000), None if rate is None else round(rate, 1)) for at, rate in line

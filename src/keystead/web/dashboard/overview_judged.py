@@ -1,5 +1,6 @@
 """What the overview makes of what it read: how each part is, what needs somebody, and what happened lately."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from keystead.web.dashboard.jobs_shown import job_address, plural
 from keystead.web.dashboard.messages_look import NAMES, MessagesLook
 from keystead.web.dashboard.overview_look import OverviewLook, of_the_program
 from keystead.web.dashboard.shown import shown_ago, shown_bytes, shown_count, shown_duration, shown_share
+from keystead.web.dashboard.tenants_page import noisy
 from keystead.web.facts import ServerFacts
 
 Tone = Literal["good", "warn", "bad", "idle"]
@@ -17,8 +19,6 @@ Tone = Literal["good", "warn", "bad", "idle"]
 # A run that is so late was forgotten by the schedule; before that it may only be queued.
 LATE_SECONDS: Final = 120.0
 MEMORY_HIGH: Final = 0.85
-# So large a share of what was served, and others wait: that tenant is worth a look.
-NOISY_SHARE: Final = 0.5
 SHOWN_LATELY: Final = 9
 SAME_SECONDS: Final = 60.0
 # Where an alert of a kind can be mended.
@@ -118,7 +118,8 @@ def _schedule(look: OverviewLook, now: float, speed: float) -> Part:
     late = [one for one in look.recurring if one.next_at < now - LATE_SECONDS * speed]
     if late:
         return Part("Schedule", "warn", f"{plural(len(late), 'run')} late", "/jobs")
-    return Part("Schedule", "good", f"next in {shown_duration(max(0.0, look.recurring[0].next_at - now))}", "/jobs")
+    left = look.recurring[0].next_at - now
+    return Part("Schedule", "good", f"next run in {shown_duration(left)}" if left >= 1 else "next run now", "/jobs")
 
 
 def _providers(messages: MessagesLook | None) -> Part:
@@ -177,11 +178,14 @@ def troubles(
     found += _job_troubles(look, dead)
     if look.messages is not None:
         found += _message_troubles(look.messages, kinds, dead)
-    if (noisy := noisy_tenant(look.tenants)) is not None and "tenant_noisy" not in kinds:
+    if (loud := noisy_tenant(look.tenants)) is not None and "tenant_noisy" not in kinds:
         found.append(Trouble(
-            f"tenant {noisy.tenant}", "warn", f"{noisy.tenant} is a noisy tenant",
-            f"{shown_share(noisy.share)} of what was served in the last minute, {shown_count(noisy.ready)} more wait",
-            f"/tenants?tenant={quote(noisy.tenant, safe='')}", "See or pause it"))
+            f"tenant {loud.tenant}", "warn", f"{loud.tenant} is a noisy tenant",
+            f"It got {shown_share(loud.share)} of what was served in the last minute, {shown_count(loud.ready)} wait.",
+            f"/tenants?tenant={quote(loud.tenant, safe='')}", "See or pause it"))
+    if given_up := sum(one.dead for one in look.tenants):
+        found.append(Trouble("tenants dead", "warn", f"{plural(given_up, 'job')} of tenants given up",
+                             "They can be tried again, tenant by tenant.", "/tenants", "See whose, retry"))
     if stray_keys and "audit_findings" not in kinds:
         found.append(Trouble("stray", "warn", f"{plural(stray_keys, 'key')} that nothing declares",
                              "Another program, a hand, or code that forgot to say.", "/keys", "See them"))
@@ -241,13 +245,10 @@ def _message_troubles(look: MessagesLook, kinds: set[str], dead: list[str]) -> l
     return found
 
 
-def noisy_tenant(tenants: tuple[TenantView, ...]) -> TenantView | None:
-    """Who takes most of the fair queue while others want something too; None if nobody does."""
-    wanting = [one for one in tenants if one.asked or one.served or one.ready]
-    noisy = max(wanting, key=lambda one: (one.share, one.asked), default=None)
-    if noisy is None or noisy.paused or len(wanting) < 2 or noisy.share < NOISY_SHARE or not noisy.ready:
-        return None
-    return noisy
+def noisy_tenant(tenants: Sequence[TenantView]) -> TenantView | None:
+    """Who asks for most while others want something too; None if nobody does, or it is paused already."""
+    found = noisy(tenants)
+    return None if found is None or found.paused else found
 
 
 def lately(look: OverviewLook | None, speed: float = 1.0) -> list[Lately]:
