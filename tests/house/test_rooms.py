@@ -32,6 +32,8 @@ TESTED_IN = {
     "messaging/push/keys.py": "messaging/push/test_stats.py",
     "messaging/sms/keys.py": "messaging/sms/test_stats.py",
     "messaging/webhooks.py": "messaging/sms/test_stats.py",
+    "operations/keys.py": "operations/test_alerts.py",
+    "operations/models.py": "operations/test_alerts.py",
     "reminders/keys.py": "reminders/test_stats.py",
     "engine/listener.py": "engine/test_hub.py",
     "survey/report_style.py": "survey/test_report_html.py",
