@@ -4,7 +4,8 @@
 
     KeysteadError
     ├── DeclarationError      the registry was misused: a pattern, an argument or a declaration is wrong
-    │   └── Ambiguous         two declarations could both own one key; names both
+    │   ├── Ambiguous         two declarations could both own one key; names both
+    │   └── NotInKey          a value cannot be part of a key; at a door that is the client's mistake
     ├── Unavailable           a server or database is out of reach; trying again may help
     │   └── ReplyLost         the command left and no answer came: it may or may not have been applied
     ├── Corrupt               a stored value does not decode; says which key, declaration and byte
@@ -36,6 +37,10 @@ class Ambiguous(DeclarationError):
         super().__init__(message)
         self.first = first
         self.second = second
+
+
+class NotInKey(DeclarationError):
+    """A value cannot be part of a key: it is empty, too long, or holds what its place cannot."""
 
 
 class Unavailable(KeysteadError):

@@ -76,3 +76,8 @@ def test_bare_statuses_have_the_same_body():
     assert problem_of_status(405).body()["type"] == "method_not_allowed"
     assert problem_of_status(422, "limit: too small").body()["status"] == 400
     assert problem_of_status(418).body()["type"] == "status_418"
+
+
+def test_a_value_that_cannot_be_in_a_key_is_the_clients_mistake_and_not_repeated():
+    problem = problem_of(errors.NotInKey("jobs:job:{uid}: variable uid must be ...; got 'ada@example.com'"))
+    assert problem.status == 400 and "ada" not in problem.message and "jobs:" not in problem.message

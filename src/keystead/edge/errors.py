@@ -26,6 +26,8 @@ class Answer:
 TABLE: dict[type[Exception], Answer] = {
     errors.Refused: Answer(400, "refused", "Refused"),
     errors.Invalid: Answer(400, "invalid", "Invalid request"),
+    # The value came with the request, or nothing like it could ever have been stored.
+    errors.NotInKey: Answer(400, "invalid", "Invalid request"),
     errors.NotFound: Answer(404, "not_found", "Not found"),
     errors.Conflict: Answer(409, "conflict", "Conflict"),
     errors.LimitReached: Answer(429, "limit_reached", "Too many requests"),
@@ -92,6 +94,8 @@ def problem_of(error: Exception) -> Problem:
     known = isinstance(error, errors.KeysteadError) and answer.status != 500
     message = str(error) if known and str(error) else "something went wrong here; the log has the details" \
         if answer.status == 500 else answer.title
+    if isinstance(error, errors.NotInKey):
+        message = "a name in the request is empty, too long, or holds characters that it cannot"
     # An error that a program must tell from others of its branch names its own type.
     return Problem(answer.status, getattr(error, "problem_type", answer.type), answer.title, message, headers=headers)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from keystead.errors import DeclarationError
+from keystead.errors import DeclarationError, NotInKey
 from keystead.keys.variables import CONTROL, Kind, Value, kind_of_name, kind_of_text
 
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(?::([^{}]*))?\}")
@@ -156,7 +156,7 @@ class Template:
             shown = repr(value)
             if len(shown) > _LONGEST_SHOWN:
                 shown = shown[:_LONGEST_SHOWN] + "..."
-            raise DeclarationError(
+            raise NotInKey(
                 f"{self.spelling}: variable {variable.name} must be {variable.kind.says}, "
                 f"without control characters; got {shown}"
             )
