@@ -45,6 +45,12 @@ def test_newer_directory_is_refused_in_one_line_that_names_both(tmp_path: Path, 
         write_mark(tmp_path)
 
 
+def test_file_is_no_data_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Invalid, match="is a file"):
+        check_mark(tmp_path / "file")
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"version": "new"}', '{"version": null}', "{"])
 def test_damaged_mark_is_refused(tmp_path: Path, text: str) -> None:
     mark(tmp_path, text)

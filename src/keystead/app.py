@@ -249,11 +249,11 @@ class App:
         from keystead.switchboard import Ground, Switchboard
         from keystead.tracing import exporting
 
+        check_mark(self.data_directory)
         settings, catalogue, clock, book = self.settings, self.catalogue(), self.clock(), JobBook()
         if settings.clock.speed != 1.0 and not self._is_embedded:
             raise Invalid("clock.speed makes the days of a demonstration pass quickly; with a server of your own, time "
                           "stays what it is: leave it at 1")
-        check_mark(self.data_directory)
         program, answers_here = ProgramJobs.of(self.program), works if answers is None else answers
         uncounted = Networks.parse(settings.http.uncounted_networks, setting="http.uncounted_networks")
         async with AsyncExitStack() as stack:

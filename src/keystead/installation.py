@@ -32,6 +32,8 @@ def check_mark(directory: Path) -> str | None:
         written = _release(found)
     except FileNotFoundError:
         return None
+    except NotADirectoryError:
+        raise Invalid(f"{directory} is a file; name a directory for the data, which is made if it is missing") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
         raise Invalid(f"{path}, which says what version wrote the data, cannot be read: {reason}; restore it, or "
