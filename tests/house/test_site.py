@@ -12,6 +12,10 @@ import pytest
 from .source import PROJECT
 
 
+# Built once, also where tests run in several processes.
+pytestmark = pytest.mark.xdist_group("site")
+
+
 class Reader(HTMLParser):
     """What a page refers to, and what in it can be referred to."""
 
