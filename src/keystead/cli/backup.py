@@ -178,12 +178,12 @@ def _show_restored(app: "App", restored: "Restored", waiting: dict[str, int], ho
         ("restored to", place), *_manifest_facts(restored.manifest), ("keys there now", f"{restored.keys:,}"),
     ]))
     ago = human_seconds(max(1, time.time() - restored.manifest.head.taken_at))
-    told = ", ".join(f"{count:,} {name}" for name, count in waiting.items() if count)
+    told = ", ".join(f"{name} {count:,}" for name, count in waiting.items() if count)
     if hold:
         note(f"all channels are paused; `keystead message resume all` lets them go on. Waiting: {told or 'nothing'}")
     elif told:
-        note(f"{told} waited at the moment of the backup, {ago} ago, and go out when this is started, also those that "
-             "went out since; restore with --hold-sending to look first")
+        note(f"waiting at the moment of the backup, {ago} ago: {told}. They go out when this is started, also those "
+             "that went out since; restore with --hold-sending to look first")
 
 
 def _show_taken(taken: "Taken") -> None:
