@@ -110,21 +110,21 @@ class Explaining:
         lane = self._valkey.lane_for(sub)
         person = PersonSeen(now, day, zone, joined_at, await ERASED.at(sub).is_raised(lane))
         addresses = await self._addresses(sub)
-        touches = {touch.uid: touch for touch in await self._history.of(sub, most=MOST_TOUCHES)}
+        sent = {channel for channel, row in reminders.items() if await SENT.at(day).contains(self._valkey, row.uid)}
+        touches = {touch.uid: touch for touch in await self._history.of(sub, most=MOST_TOUCHES)} if sent else {}
         channels = [await self._channel(person, sub, channel, addresses[channel], wishes, reminders.get(channel),
-                                        touches) for channel in SENDING]
+                                        channel in sent, touches) for channel in SENDING]
         order = sorted(channels, key=lambda each: _TONES.index(each.tone))
         return Why(sub, day, zone.key, joined_at, tuple(order))
 
     async def _channel(
         self, person: PersonSeen, sub: UserSub, channel: str, addresses: Addresses, wishes: Mapping[str, Wish],
-        row: Row | None, touches: Mapping[str, PastTouch],
+        row: Row | None, dealt_with: bool, touches: Mapping[str, PastTouch],
     ) -> ChannelWhy:
-        lane, due_at, dealt_with, touch = self._valkey.lane_for(sub), None, False, None
+        lane, due_at, touch = self._valkey.lane_for(sub), None, None
         if row is not None:
             due = DueReminder(row.uid, person.day)
             due_at = await QUEUED.due_at(self._valkey, due)
-            dealt_with = await SENT.at(person.day).contains(self._valkey, row.uid)
             touch = touches.get(touch_uid(due))
         own = wishes.get(channel)
         seen = ChannelSeen(

@@ -24,7 +24,7 @@ def test_what_was_found_is_summed_up_by_pattern():
 
 def test_the_question_says_what_goes():
     text = what_goes([PatternHeld(f"p{number}:{{user}}", 2, 0, 1) for number in range(10)])
-    assert "20 keys (p0:{user}, p1:{user}" in text and "and 2 more patterns" in text and "cannot be undone" in text
+    assert "20 keys of p0:{user}, p1:{user}" in text and "and 2 more patterns" in text and "cannot be undone" in text
     assert "no key that is known now" in what_goes([])
 
 

@@ -10,7 +10,7 @@ from nicegui import ui
 from keystead.app import Running
 from keystead.custody import Erasure
 from keystead.engine.failures import ErrorReply
-from keystead.errors import KeysteadError
+from keystead.errors import KeysteadError, Unavailable
 from keystead.ids import UserSub
 from keystead.web.dashboard.jobs_shown import cut, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row, button
@@ -18,10 +18,11 @@ from keystead.web.dashboard.operator_frame import add_operator_css
 from keystead.web.dashboard.pattern_table import pattern_address
 from keystead.web.dashboard.shown import NOTHING, chip, shown_bytes, shown_count
 from keystead.web.dashboard.stepping_in import SteppingIn
+from keystead.web.facts import read_facts
 from keystead.web.person_erasure import PatternHeld, by_pattern, erase_person, find_keys
 
 # In a keyspace up to this size their keys are looked for when the page opens; in a larger one when somebody asks.
-MOST_KEYS_AT_ONCE: Final = 100_000
+MOST_KEYS_AT_ONCE: Final = 20_000
 SHOWN_PATTERNS: Final = 50
 MOST_NAMED: Final = 8
 COLUMNS: Final = (Column("Pattern"), Column("Keys", "num"), Column("Parts", "num mid"), Column("Size", "num"))
@@ -82,11 +83,18 @@ async def person_keys(running: Running, sub: UserSub) -> None:
 
     search.on("click", look)
     erase.on("click", act)
-    if await running.valkey.dbsize() <= MOST_KEYS_AT_ONCE:
+    if await _keys(running) <= MOST_KEYS_AT_ONCE:
         ui.timer(0.05, look, once=True)  # the page shows before the search ends
     else:
         says.set_content(escape(f"The keyspace is large, so it is searched when you ask: {SAYS}"))
         search.set_content("Search their keys")
+
+
+async def _keys(running: Running) -> int:
+    try:
+        return (await read_facts(running.valkey)).keys
+    except Unavailable:
+        return 0  # the search says so
 
 
 def found_said(found: Erasure) -> str:
@@ -110,11 +118,11 @@ def what_goes(patterns: Sequence[PatternHeld]) -> str:
     keys = sum(each.keys for each in patterns)
     named = ", ".join(each.pattern for each in patterns[:MOST_NAMED])
     more = f" and {plural(len(patterns) - MOST_NAMED, 'more pattern')}" if len(patterns) > MOST_NAMED else ""
-    kept = f"{plural(keys, 'key')} ({named}{more})" if keys else "no key that is known now"
-    return ("This takes away: their account, names, addresses, numbers, devices and reminders; the history of what "
-            f"they were sent; what waits to be sent to them; and {kept}. Of keys that others share only their part "
-            "goes. Addresses that must not be written to stay on their list, as a hash. Counts stay. It cannot be "
-            "undone; a receipt without their data is kept.")
+    kept = f"{plural(keys, 'key')} of {named}{more}" if keys else "no key that is known now"
+    return ("Gone afterwards: their account, names, addresses, numbers, devices and reminders; the history of what "
+            f"they were sent, and what waits to be sent to them.\n\nAnd {kept}. Of keys that others share only their "
+            "part goes.\n\nAddresses that must not be written to stay on their list, as a hash; counts stay. It cannot be "
+            "undone. A receipt without their data is kept.")
 
 
 def erased_said(done: Erasure) -> str:
