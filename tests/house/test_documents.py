@@ -12,7 +12,7 @@ DOCS = PROJECT / "docs"
 # The last word of a number's name: a unit, or the thing that is counted.
 UNITS = {
     "seconds", "ms", "bytes", "items", "keys", "port", "wires", "requests", "second", "messages", "hour", "workers",
-    "lanes", "replicas", "retries", "clicks", "share", "streak", "jobs", "speed",
+    "lanes", "replicas", "retries", "clicks", "share", "streak", "jobs", "speed", "files",
 }
 
 
