@@ -121,8 +121,8 @@ def what_goes(patterns: Sequence[PatternHeld]) -> str:
     kept = f"{plural(keys, 'key')} of {named}{more}" if keys else "no key that is known now"
     return ("Gone afterwards: their account, names, addresses, numbers, devices and reminders; the history of what "
             f"they were sent, and what waits to be sent to them.\n\nAnd {kept}. Of keys that others share only their "
-            "part goes.\n\nAddresses that must not be written to stay on their list, as a hash; counts stay. It cannot be "
-            "undone. A receipt without their data is kept.")
+            "part goes.\n\nAddresses that must not be written to stay on their list, as a hash; counts stay. It cannot "
+            "be undone. A receipt without their data is kept.")
 
 
 def erased_said(done: Erasure) -> str:
