@@ -251,6 +251,16 @@ async def test_a_job_that_ended_is_known_by_its_state(server: Valkey, jobs: Jobs
     assert found.as_dict()["found"] is None
 
 
+async def test_a_job_of_a_queue_that_is_new_is_found(server: Valkey, jobs: Jobs, inspection: Inspection) -> None:
+    assert await inspection.find("nobody") is None  # from now on it knows some queues
+    handle = await jobs.options(keep_seconds=60, queue="new").enqueue(greet, name="a")
+    for status in ("succeeded", "succeeded", "cancelled"):
+        await Queue("new").job(handle.uid).update(server, status=status)
+        found = await inspection.find(handle.uid)
+        assert found is not None and found.state is not None
+        assert (found.queue, found.state.status, found.view) == ("new", status, None)
+
+
 async def test_a_search_that_was_cut_short_says_so(server: Valkey, jobs: Jobs, inspection, monkeypatch) -> None:
     monkeypatch.setattr("keystead.jobs.inspection.SEARCHED_ITEMS", 20)
     monkeypatch.setattr("keystead.jobs.inspection.STEP_ITEMS", 10)

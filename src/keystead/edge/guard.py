@@ -155,9 +155,7 @@ class Guard:
         if now < until:
             return violations
         try:
-            mark, held = await self._ask(lambda: asyncio.gather(
-                BLOCKED_IP.at(bucket).get(self._valkey), VIOLATIONS.at(bucket).get(self._valkey)
-            ))
+            mark, held = await self._ask(lambda: self._marks(bucket))
             if mark is not None:
                 left = await self._ask(lambda: BLOCKED_IP.at(bucket).remaining_seconds(self._valkey))
                 counts.add("edge_blocked_requests")
@@ -170,6 +168,12 @@ class Guard:
             self._seen.clear()
         self._seen[bucket] = now + CLEAN_SECONDS, held or 0
         return held or 0
+
+    async def _marks(self, bucket: str) -> tuple[str | None, int | None]:
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            mark, held = BLOCKED_IP.at(bucket).get(pipeline), VIOLATIONS.at(bucket).get(pipeline)
+            await pipeline.execute()
+        return await mark, await held
 
     async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Wait for the store, but not for long, and not again right after it did not answer."""

@@ -189,6 +189,10 @@ class Pipeline(RedisPipeline):
             raise kind(f"the connection of its own that WATCH needs is gone: {reason}") from error
 
     async def reset(self) -> None:  # type: ignore[override]
+        if self.connection is None:  # nothing to give back, as nearly always
+            self.command_stack, self.scripts = [], set()
+            self.watching = self.explicit_transaction = False
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(self._valkey.settings.command_timeout_seconds):
                 await super().reset()  # type: ignore[no-untyped-call]
@@ -235,6 +239,8 @@ class Pipeline(RedisPipeline):
         return self._inside(replies) if self._atomic else replies
 
     def _refuse_stateful(self, names: list[str]) -> None:
+        if not any(name in STATEFUL or name.partition(" ")[0] in STATEFUL for name in names):
+            return
         ours = {place for start, (_, _, length) in self._takers.items() for place in range(start, start + length)}
         for place, name in enumerate(names):
             if (name in STATEFUL or name.partition(" ")[0] in STATEFUL) and place not in ours:

@@ -45,6 +45,7 @@ class Inspection:
 
     def __init__(self, valkey: Valkey, clock: Clock) -> None:
         self._valkey, self._clock = valkey, clock
+        self._names: Sequence[str] = ()  # as last read: where a job that has ended is looked for first
 
     def now(self) -> float:
         """The time by which ages are told."""
@@ -202,28 +203,37 @@ class Inspection:
         A state that is kept is found at once. Where the job lies is found by looking through lists, up to ten thousand
         jobs in each.
         """
-        chosen = [queue_named(name) for name in (queues or await self.queue_names())]
+        if not queues:
+            # Most are asked for once they have ended: those lie nowhere, and nobody needs to know all queues for them.
+            for name, state in (await self._states(uid, [queue_named(name) for name in self._names])).items():
+                if state.status == "succeeded":
+                    return JobFound(uid, name or HOT, state, None)
+            queues = self._names = await self.queue_names()
+        chosen = [queue_named(name) for name in queues]
+        states = await self._states(uid, chosen)
         async with self._valkey.pipeline(transaction=False) as pipeline:
-            asked = [(queue, queue.job(uid).get(pipeline), queue.waiting.get(pipeline, f"record:{uid}"))
-                     for queue in chosen]
+            asked = [(queue, queue.waiting.get(pipeline, f"record:{uid}")) for queue in chosen]
             await pipeline.execute(raise_on_error=False)
-        states: dict[str, JobState] = {}
-        for queue, asked_state, asked_record in asked:
-            state = await _or_none(asked_state)
-            if state is not None:
-                states[queue.name] = state
+        for queue, asked_record in asked:
             if (raw := await asked_record) is not None:
-                return JobFound(uid, queue.name or HOT, state, view_of("waiting", queue, raw))
+                return JobFound(uid, queue.name or HOT, states.get(queue.name), view_of("waiting", queue, raw))
         searched_all = True
         for queue in [queue for queue in chosen if queue.name in states] or chosen:
-            state = states.get(queue.name)
-            if state is not None and state.status in ("succeeded", "cancelled"):
-                return JobFound(uid, queue.name or HOT, state, None)
+            kept = states.get(queue.name)
+            if kept is not None and kept.status in ("succeeded", "cancelled"):
+                return JobFound(uid, queue.name or HOT, kept, None)
             view, complete = await self._search(queue, uid)
             searched_all = searched_all and complete
-            if view is not None or state is not None:
-                return JobFound(uid, queue.name or HOT, state, view, searched_all)
+            if view is not None or kept is not None:
+                return JobFound(uid, queue.name or HOT, kept, view, searched_all)
         return None if searched_all else JobFound(uid, chosen[0].name or HOT, None, None, False)
+
+    async def _states(self, uid: str, queues: Sequence[Queue]) -> dict[str, JobState]:
+        """The kept states of a job, by queue; one that cannot be read counts as none."""
+        async with self._valkey.pipeline(transaction=False) as pipeline:
+            asked = [(queue.name, queue.job(uid).get(pipeline)) for queue in queues]
+            await pipeline.execute(raise_on_error=False)
+        return {name: state for name, each in asked if (state := await _or_none(each)) is not None}
 
     async def _search(self, queue: Queue, uid: str) -> tuple[JobView | None, bool]:
         """Look where a job is soonest found: held by workers, then delayed, dead, queued."""

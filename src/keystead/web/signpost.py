@@ -7,6 +7,7 @@ request looks at one or two. Which one answers is the same: the first, in the or
 What is not found here goes the framework's way, which also knows what to say when nothing fits.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Assembled(FastAPI):
 class _Way:
     """One route: what its path looks like, and what runs behind it."""
 
-    match: Callable[[str], Any]
+    match: Callable[[str], re.Match[str] | None]
     convertors: dict[str, Any]
     route: Any
     endpoint: Any
@@ -76,6 +77,7 @@ class Signpost:
         )
         routes = [(route, _fits_its_own_parts(route)) for route in _routes(framework) if _of_the_interface(route)]
         keys = {_key(method, route.path) for route, fixed in routes if fixed for method in route.methods}
+        plain = [(method, route.path) for route, _ in routes if not route.param_convertors for method in route.methods]
         self._ways = {
             key: tuple(
                 _Way(route.path_regex.match, route.param_convertors, getattr(route, "original_route", route),
@@ -86,16 +88,24 @@ class Signpost:
             )
             for key in keys
         }
+        # Most paths have no variable in them, and are known at once.
+        self._plain = {(method, path): found for method, path in plain if (found := self._first(method, path))}
 
     def points(self, scope: Scope) -> bool:
         """Whether a route for this request is known; it is written down in the scope."""
-        path = scope["path"]
-        for way in self._ways.get(_key(scope["method"], path), ()):
+        asked = scope["method"], scope["path"]
+        found = self._plain.get(asked) or self._first(*asked)
+        if found is None:
+            return False
+        scope[_WAY] = found
+        return True
+
+    def _first(self, method: str, path: str) -> tuple[_Way, re.Match[str]] | None:
+        for way in self._ways.get(_key(method, path), ()):
             found = way.match(path)
             if found is not None:
-                scope[_WAY] = way, found
-                return True
-        return False
+                return way, found
+        return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         way, found = scope.pop(_WAY)
