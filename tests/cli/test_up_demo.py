@@ -43,5 +43,33 @@ def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> Non
     assert not server_pids(tmp_path)
 
 
+def test_town_ends_with_an_installation_that_is_killed(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "keystead.cli", "up", "--demo", "--port", "0", "--no-dashboard"], cwd=tmp_path,
+            env=environment(PYTHONUNBUFFERED="1"), stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )
+    try:
+        deadline = time.monotonic() + 240
+        while "town:" not in said.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, said.read_text()
+            time.sleep(0.2)
+        children = _children(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+    while left := [pid for pid in children if _lives(pid)]:
+        assert time.monotonic() < deadline, f"{left} were left behind\n{said.read_text()}"
+        time.sleep(0.2)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
 def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -108,11 +108,17 @@ def _reached(context: typer.Context, url: str | None, key: str | None, data: Pat
 async def _live(address: str, key: str, seed: int) -> None:
     """Until Ctrl-C or SIGTERM; either lets the town put right what it told the providers to do wrong."""
     from keystead.demo import Client, Refusal, Town
+    from keystead.jobs.processes import stop_without_parent
 
     loop, living = asyncio.get_running_loop(), asyncio.current_task()
     assert living is not None
     with contextlib.suppress(NotImplementedError):
         loop.add_signal_handler(signal.SIGTERM, living.cancel)
+
+    def leave() -> None:
+        living.cancel()
+
+    stop_without_parent(leave)  # whose server was killed ends with it
     try:
         async with Client(address, key) as client:
             await Town(client, seed, lambda line: note(f"town: {printable(line)}")).live()

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from keystead.cli.output import note
+from keystead.jobs.processes import PARENT
 
 if TYPE_CHECKING:
     from keystead.app import Running
@@ -26,7 +27,8 @@ def town(seed: int | None = None) -> "Beside":
         command = [sys.executable, "-m", "keystead.cli", "demo", "--url", ready.url, "--town"]
         command += ["--seed", str(seed)] if seed is not None else []
         process = await asyncio.create_subprocess_exec(
-            *command, env={**os.environ, KEY: key.text}, stdin=asyncio.subprocess.DEVNULL, start_new_session=True,
+            *command, env={**os.environ, KEY: key.text, PARENT: str(os.getpid())}, stdin=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
         try:
             code = await process.wait()

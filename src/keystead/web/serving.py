@@ -17,6 +17,7 @@ from keystead.settings import HttpSettings
 from keystead.web.links import forget_address, link_to, write_address
 
 STOP_SECONDS = 5
+COMPANY_SECONDS = 8.0
 WEBSOCKET_MESSAGE_BYTES = 1024 * 1024
 
 
@@ -40,7 +41,7 @@ async def serve(
 
     Without ``works`` only requests are answered, and no server is started: jobs are run by other processes.
     ``shares_port``: others of this user may listen on the same port and get their share of the connections.
-    ``beside`` goes on from when requests are answered until the stop, which cancels it.
+    ``beside`` goes on from when requests are answered until the stop, which cancels it first.
     Refuses with ``Invalid`` a port that is taken, before anything else is started. Open websockets do not delay the
     stop by more than a couple of seconds. Raises ``Unavailable`` when the embedded server was given up.
     """
@@ -74,7 +75,8 @@ async def _run(
     address = base_url(running.settings.http.host, listener.getsockname()[1])
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(server.serve(sockets=[listener]))
-        helpers = [tasks.create_task(_stop_when_told(server, stop)), tasks.create_task(server.ready.wait())]
+        company: list[asyncio.Task[None]] = []
+        helpers = [tasks.create_task(_stop_when_told(server, stop, company)), tasks.create_task(server.ready.wait())]
         failing = tasks.create_task(_stop_when_failed(server, running))
         await asyncio.wait({serving, helpers[1]}, return_when=asyncio.FIRST_COMPLETED)
         if server.started:
@@ -83,11 +85,11 @@ async def _run(
             if on_ready is not None:
                 on_ready(ready)
             if beside is not None:
-                helpers.append(tasks.create_task(beside(running, ready)))
+                company.append(tasks.create_task(beside(running, ready)))
         try:
             await serving
         finally:
-            for task in (*helpers, failing):
+            for task in (*helpers, *company, failing):
                 task.cancel()
             forget_address(running.data_directory)
     if failing.done() and not failing.cancelled():
@@ -120,7 +122,8 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
+async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event, company: list[asyncio.Task[None]]) -> None:
+    """Who is beside the server leaves before it does, while requests are still answered."""
     loop = asyncio.get_running_loop()
     held: list[signal.Signals] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -130,6 +133,10 @@ async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event) -> None:
             held.append(number)
     try:
         await stop.wait()
+        for task in company:
+            task.cancel()
+        if company:
+            await asyncio.wait(company, timeout=COMPANY_SECONDS)
         server.should_exit = True
     finally:
         for number in held:
