@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from keystead.backup.lateness import BackupLate
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
@@ -124,6 +125,8 @@ def _watchers(
     ]
     if chosen.audit_seconds:
         watchers.append(UndeclaredKeys(valkey, registry, every_seconds=chosen.audit_seconds))
+    if settings.backup.directory:
+        watchers.append(BackupLate(valkey))
     return watchers
 
 
