@@ -13,6 +13,7 @@ from keystead.engine import Valkey, connect
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs import batch_job as frame
 from keystead.jobs.batch_job_run import Step
+from keystead.jobs.batch_job_source import DueSource
 from keystead.jobs.crew import Crew
 from keystead.jobs.retry import GiveUp
 from keystead.keys import Registry
@@ -366,3 +367,26 @@ async def test_dying_at_any_call_loses_nothing_and_does_nothing_twice(
             assert await left_behind(valkey) == []
         assert number < 40
     check_no_undeclared_keys(Registry([SHOP], layout=valkey.layout), valkey_server)
+
+
+async def test_while_nothing_is_due_it_is_only_looked_when_the_next_one_is(valkey, monkeypatch) -> None:
+    source, taken = DueSource(DUE), 0
+    take = source.take
+
+    async def counted(*arguments: Any) -> Any:
+        nonlocal taken
+        taken += 1
+        return await take(*arguments)
+
+    monkeypatch.setattr(source, "take", counted)
+    for _ in range(3):
+        assert (await source.wait(valkey, 10, 1000.0, 0.01)).items == []
+    assert taken == 1
+    await DUE.schedule_many(valkey, {7: 1005.0})
+    assert (await source.wait(valkey, 10, 1004.0, 0.01)).items == []
+    assert taken == 1
+    found = await source.wait(valkey, 10, 1005.0, 0.01)
+    assert [item.value for item in found.items] == [7]
+    await source.finish(valkey, None, found.items)
+    assert (await source.wait(valkey, 10, 1006.0, 0.01)).items == []
+    assert taken == 3

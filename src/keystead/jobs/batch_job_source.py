@@ -197,6 +197,7 @@ class DueSource(Generic[T]):
     def __init__(self, due: DelayedSet[T], name: str = "") -> None:
         self._due = due
         self._worker = due.worker(name)
+        self._found_nothing = False  # when it last waited
 
     async def recover(self, valkey: Valkey, now: float) -> tuple[int, int]:
         found = await self._worker.recover(valkey, now=now)
@@ -211,12 +212,19 @@ class DueSource(Generic[T]):
                 return Taken(taken.items, dead)
 
     async def wait(self, valkey: Valkey, most: int, now: float, timeout_seconds: float) -> Taken[DueItem[T]]:
-        taken = await self.take(valkey, most, now, now)
-        if not taken.items and not taken.dead:
+        taken: Taken[DueItem[T]] = Taken([], 0)
+        # While nothing happens it is enough to look when the next one is due: taking is ten times the work.
+        next_at = await self._due.next_at(valkey) if self._found_nothing else now
+        if next_at is not None and next_at <= now:
+            taken = await self.take(valkey, most, now, now)
+            if taken.items or taken.dead:
+                self._found_nothing = False
+                return taken
             next_at = await self._due.next_at(valkey)
-            left = timeout_seconds if next_at is None else max(0.0, next_at - now)
-            # Someone may let another be due sooner, so it is looked for again now and then.
-            await asyncio.sleep(min(left, timeout_seconds, LONGEST_SLEEP_SECONDS))
+        self._found_nothing = True
+        left = timeout_seconds if next_at is None else max(0.0, next_at - now)
+        # Someone may let another be due sooner, so it is looked for again now and then.
+        await asyncio.sleep(min(left, timeout_seconds, LONGEST_SLEEP_SECONDS))
         return taken
 
     async def settle(
