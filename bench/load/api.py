@@ -35,8 +35,9 @@ from bench.load.api import hello_app
 uvicorn.run(hello_app(), port=int(sys.argv[1]), loop="uvloop", http="httptools", access_log=False, log_level="warning")
 """
 
-# What is asked, by kind: one job that has ended, from Valkey; one person, from SQL; an event that a person is told of.
-KINDS = ("read", "read_sql", "send")
+# What is asked, by kind: how many touches wait and since when, from Valkey; one job that has ended, from Valkey; one
+# person, from SQL; an event that a person is told of.
+KINDS = ("read", "read_job", "read_sql", "send")
 
 
 def hello_app() -> object:
@@ -109,6 +110,8 @@ async def prepare(directory: Path) -> tuple[str, list[str], list[str]]:
 def asked(kind: str, key: str, people: list[str], jobs: list[str]) -> tuple[list[bytes], int]:
     """The requests that are sent in turn, and the status that all of them must have."""
     if kind == "read":
+        return [request("GET", "/api/1/admin/touch/send_queue_info", token=key)], 200
+    if kind == "read_job":
         return [request("GET", f"/api/1/jobs/{uid}", token=key) for uid in jobs], 200
     if kind == "read_sql":
         return [request("GET", f"/api/1/users/{sub}", token=key) for sub in people], 200

@@ -22,7 +22,8 @@ SUITE = Suite(
     title="api: keystead up through HTTP, from outside",
     stage=bare,
     cases=(
-        _rates("GET of a job, from Valkey", "read", (Bar(3000), Bar(0.5, HELLO))),
+        _rates("GET of a queue's state, from Valkey", "read", (Bar(3000), Bar(0.5, HELLO))),
+        _rates("GET of a job that has ended, from Valkey", "read_job", ()),
         _rates("GET of a person, from SQL", "read_sql", ()),
         _rates("POST of a touch", "send", (Bar(1500), Bar(0.25, HELLO))),
         Case(
