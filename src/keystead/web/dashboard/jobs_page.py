@@ -172,7 +172,8 @@ def _tiles(watch: JobsWatch) -> Look:
 def _rate_card(running: Running, rates: JobRateSampler) -> Look:
     with ui.element("section").classes("ks-card"):
         with ui.element("div").classes("ks-card-head"):
-            ui.html("Jobs per second", sanitize=True, tag="h2")
+            ui.html("<h2>Jobs per second</h2><span class=quiet>last five minutes, your local time</span>",
+                    sanitize=False)
             now = ui.html("", sanitize=True).classes("ks-legend").props("data-rates")
         chart = ui.echart(jobs_chart.options(rates.samples, real(running.clock).now())).classes("ks-chart")
     drawn = False

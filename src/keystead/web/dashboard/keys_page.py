@@ -8,6 +8,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from keystead.app import Running
+from keystead.clock import speed_of
 from keystead.keys import Declaration
 from keystead.operations import PatternCounts
 from keystead.web.census import Census
@@ -64,7 +65,7 @@ def counted(running: Running, census: Census) -> str:
     """What was counted and when, in a line."""
     if census.counts is None or census.counted_at is None:
         return "Counting for the first time…"
-    ago = shown_ago(running.clock.now() - census.counted_at)
+    ago = shown_ago((running.clock.now() - census.counted_at) / speed_of(running.clock))
     walking = ", counting again…" if census.counting else ""
     return f"{shown_count(census.counts.keys)} keys, counted {ago}{walking}."
 

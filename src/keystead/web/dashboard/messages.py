@@ -196,7 +196,8 @@ def _funnels(counted: Shared[dict[str, Series]], clicks: Shared[dict[str, Clicke
 def _rate_card(running: Running, rates: MessageRateSampler) -> Look:
     with ui.element("section").classes("ks-card"):
         with ui.element("div").classes("ks-card-head"):
-            ui.html("Sent per second", sanitize=True, tag="h2")
+            ui.html("<h2>Sent per second</h2><span class=quiet>last five minutes, your local time</span>",
+                    sanitize=False)
             now = ui.html("", sanitize=True).classes("ks-legend ms-legend").props("data-rates")
         chart = ui.echart(messages_chart.options(rates.samples, real(running.clock).now())).classes("ks-chart")
     drawn = False

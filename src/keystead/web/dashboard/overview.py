@@ -114,7 +114,7 @@ def _fast(running: Running) -> str:
     speed = speed_of(running.clock)
     if speed == 1:
         return ""
-    return f" A demonstration: time runs {speed:g} times as fast, it is {moment(running.clock.now())}."
+    return f" A demonstration: time runs {speed:g} times as fast, it is {moment(running.clock.now())[:16]} UTC."
 
 
 def health_html(found: Sequence[Part]) -> str:

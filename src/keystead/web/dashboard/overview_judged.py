@@ -181,7 +181,8 @@ def troubles(
     if (loud := noisy_tenant(look.tenants)) is not None and "tenant_noisy" not in kinds:
         found.append(Trouble(
             f"tenant {loud.tenant}", "warn", f"{loud.tenant} is a noisy tenant",
-            f"It got {shown_share(loud.share)} of what was served in the last minute, {shown_count(loud.ready)} wait.",
+            f"It got {shown_share(loud.share)} of what was served in the last minute"
+            + (f", {shown_count(loud.ready)} more wait." if loud.ready else "."),
             f"/tenants?tenant={quote(loud.tenant, safe='')}", "See or pause it"))
     if given_up := sum(one.dead for one in look.tenants):
         found.append(Trouble("tenants dead", "warn", f"{plural(given_up, 'job')} of tenants given up",
