@@ -71,3 +71,16 @@ async def test_processes_that_start_at_once_migrate_a_new_file_once(tmp_path: Pa
 async def test_processes_that_start_at_once_migrate_a_new_database_once(postgresql: PostgreSQL) -> None:
     with postgresql.database() as url:
         await processes_start_at_once(url)
+
+
+async def test_missing_steps_are_counted_and_none_is_missing_after_all_were_taken(tmp_path):
+    async with Database.open(f"sqlite:///{tmp_path}/new.sqlite") as database:
+        assert await database.missing_steps() == len(line())
+        await database.migrate()
+        assert await database.missing_steps() == 0
+        async with database.transaction() as sql:
+            await sql.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '{line()[-3].revision}'")
+        assert await database.missing_steps() == 2
+        async with database.transaction() as sql:
+            await sql.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+        assert await database.missing_steps() == 0, "a newer version was here"
