@@ -9,7 +9,7 @@ from keystead.web.dashboard.log_page import LogFilter, line_html
 LINES = [
     LogLine(1, 1_800_000_000.25, "info", "messaging.sms", "text succeeded", {"uid": "sms_1", "status": "delivered"}),
     LogLine(2, 1_800_000_001.0, "warning", "jobs", "job failed", {"job": "shop.greet", "uid": "u17", "error": "<Key>"}),
-    LogLine(3, 1_800_000_002.0, "error", "web", "request failed", {"request_id": "req_1"}),
+    LogLine(3, 1_800_000_002.0, "error", "web", "request failed", {"request_id": "req_1", "exception": "a <b>\n at c"}),
 ]
 
 
@@ -30,6 +30,7 @@ def test_a_line_is_only_text_and_its_ids_lead_somewhere():
     assert "00.250" in first and "/messages/trace?uid=sms_1" in first and "messaging.sms" in first
     assert "&lt;Key&gt;" in second and 'href="/jobs/u17"' in second
     assert 'href="/log?text=req_1"' in third and 'class="error"' in third
+    assert "<pre>a &lt;b&gt;\n at c</pre>" in third and "exception=" not in third
 
 
 @pytest.mark.browser

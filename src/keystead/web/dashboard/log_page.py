@@ -23,6 +23,7 @@ SHOWN_LINES: Final = 200
 LEVELS: Final = ("debug", "info", "warning", "error")
 LONGEST_ASKED: Final = 200
 _REQUEST: Final = "request_id"
+_TRACED: Final = "exception"  # where it came from, over several lines
 
 
 class LogFilter:
@@ -145,12 +146,14 @@ def line_html(line: LogLine) -> str:
     """One line; ids lead to what they are about, and a request id to all lines of that request."""
     at = datetime.fromtimestamp(line.at, UTC)
     of_job = "job" in line.fields
-    fields = " ".join(f"{escape(name)}={_value(name, value, of_job)}" for name, value in line.fields.items())
+    fields = " ".join(f"{escape(name)}={_value(name, value, of_job)}" for name, value in line.fields.items()
+                      if name != _TRACED)
+    traced = f"<pre>{escape(line.fields[_TRACED])}</pre>" if line.fields.get(_TRACED) else ""
     whole, shown = at.isoformat(timespec="milliseconds"), f"{at.strftime('%H:%M:%S')}.{at.microsecond // 1000:03}"
     return (
         f'<li><time title="{whole}">{shown}</time><span class="{line.level}">{line.level}</span>'
         f'<span class="room">{escape(line.room)}</span>'
-        f'<span class="says">{escape(line.event)} <span class="fields">{fields}</span></span></li>'
+        f'<span class="says">{escape(line.event)} <span class="fields">{fields}</span>{traced}</span></li>'
     )
 
 
