@@ -123,14 +123,17 @@ async def test_open_page_does_not_hold_the_stop_up(tmp_path):
         assert time.monotonic() - started < 30
 
 
+@pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_stops_everything_soon_and_cleanly(tmp_path, number):
+def test_signal_stops_everything_soon_and_cleanly(tmp_path, number, times):
     with process_of(tmp_path / "data") as (process, url):
         server = json.loads((tmp_path / "data" / "server.json").read_text())
         with httpx.Client(timeout=60, base_url=url) as client:
             assert client.get("/health").status_code == 200
             started = time.monotonic()
-            process.send_signal(number)
+            for _ in range(times):
+                process.send_signal(number)
+                time.sleep(0.2)
             assert process.wait(60) == 0
         assert time.monotonic() - started < 30
         assert process.stderr.read() == ""

@@ -138,6 +138,7 @@ async def _stop_when_told(server: uvicorn.Server, stop: asyncio.Event, company: 
         if company:
             await asyncio.wait(company, timeout=COMPANY_SECONDS)
         server.should_exit = True
+        await asyncio.Event().wait()  # until the server has ended: a second signal must not cut its end short
     finally:
         for number in held:
             loop.remove_signal_handler(number)
