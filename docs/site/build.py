@@ -46,7 +46,7 @@ def navigation(pages: dict[str, Page]) -> list[dict[str, Any]]:
         ]},
         {"Patterns": folder("patterns", PATTERNS)},
         {"Rooms": folder("rooms", ROOMS)},
-        {"Operating": ["operating.md", "deploying.md", "questions.md", "benchmarks.md"]},
+        {"Operating": ["operating.md", "deploying.md", "questions.md", "demo.md", "benchmarks.md"]},
         {"Reference": [
             {"HTTP interface": "api.md"}, {"Commands": "cli.md"}, {"Settings": "settings.md"},
             {"Our own keys": "keys.md"}, {"What is counted": "families.md"},

@@ -24,7 +24,7 @@ UrlOption = Annotated[
 
 def _ask(context: typer.Context, url: str | None, ask: "Callable[[Alerts], Awaitable[T]]") -> T:
     from keystead.alerting import alert_rules
-    from keystead.clock import SystemClock
+    from keystead.app import App
     from keystead.engine import sync_clock
     from keystead.operations import Alerts
 
@@ -32,7 +32,7 @@ def _ask(context: typer.Context, url: str | None, ask: "Callable[[Alerts], Await
 
     async def answer() -> T:
         async with connected(settings) as valkey:
-            clock = SystemClock()
+            clock = App(settings).clock()
             await sync_clock(valkey, clock)
             return await ask(Alerts(valkey, clock, alert_rules(settings)))
 

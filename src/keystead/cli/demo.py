@@ -169,9 +169,9 @@ def _show(outcome: "Outcome") -> None:
         for status, count in sorted(tally.errors.items()):
             write(f"{count:,} of {kind}: {status}")
     if not outcome.reached:
-        note(f"{outcome.wanted_rate:g} requests a second were asked for and {outcome.rate:,.1f} sent: this machine "
-             f"could not send more ({outcome.late:,} left late, {outcome.held_back:,} not at all), so the figures are "
-             "of a smaller load")
+        note(f"{outcome.wanted_rate:g} requests a second were asked for and {outcome.rate:,.1f} sent; {outcome.late:,} "
+             f"left late and {outcome.held_back:,} not at all, since this machine could not send faster: read the "
+             "figures with that in mind")
 
 
 def _row(kind: str, tally: "Tally", seconds: float) -> list[str]:

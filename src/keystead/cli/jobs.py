@@ -57,12 +57,12 @@ AllOption = Annotated[bool, typer.Option("--all", help="All of them.")]
 @asynccontextmanager
 async def inspecting(settings: "Settings") -> AsyncIterator["Inspection"]:
     """An inspection for the time of one command, by the server's clock."""
-    from keystead.clock import SystemClock
+    from keystead.app import App
     from keystead.engine import sync_clock
     from keystead.jobs import Inspection
 
     async with connected(settings) as valkey:
-        clock = SystemClock()
+        clock = App(settings).clock()
         await sync_clock(valkey, clock)
         yield Inspection(valkey, clock)
 

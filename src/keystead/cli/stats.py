@@ -69,12 +69,11 @@ def _require_sql() -> None:
 @asynccontextmanager
 async def charting(app: "App") -> "AsyncIterator[Charts]":
     """Charts for the time of one command, by the server's clock. Tables that are missing are made."""
-    from keystead.clock import SystemClock
     from keystead.engine import sync_clock
     from keystead.stats import Charts, FamilyTables
     from keystead.store import Database
 
-    catalogue, clock = app.catalogue(), SystemClock()
+    catalogue, clock = app.catalogue(), app.clock()
     async with AsyncExitStack() as stack:
         valkey = await stack.enter_async_context(connected(app.settings))
         await sync_clock(valkey, clock)

@@ -189,13 +189,13 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 async def _work(
     settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendars: "Sequence[RecurringList]"
 ) -> None:
-    from keystead.clock import SystemClock
+    from keystead.app import App
     from keystead.engine import parse, sync_clock
     from keystead.jobs import RecurringLoop, Worker
     from keystead.jobs.processes import stop_without_parent
 
     async with connected(settings) as valkey:
-        clock = SystemClock()
+        clock = App(settings).clock()
         await sync_clock(valkey, clock)
         worker = Worker(valkey, book, wishes, clock=clock)
         stop_without_parent(worker.stop)
@@ -206,7 +206,7 @@ async def _work(
              + (f", {sum(map(len, calendars))} recurring" if calendars else ""))
         async with asyncio.TaskGroup() as beside:
             parts = [beside.create_task(_tell_rates(worker))]
-            parts += [beside.create_task(_serve_calendar(worker, RecurringLoop(valkey, calendar)))
+            parts += [beside.create_task(_serve_calendar(worker, RecurringLoop(valkey, calendar, clock=clock)))
                       for calendar in calendars]
             try:
                 await worker.run(signals=True)

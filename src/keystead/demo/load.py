@@ -18,7 +18,7 @@ from keystead.demo.reactions import BROWSERS, links_in
 from keystead.demo.residents import Resident
 
 Kind = Literal["read", "visit", "send", "click"]
-SHARES: Final[dict[Kind, float]] = {"read": 0.45, "visit": 0.25, "send": 0.2, "click": 0.1}
+SHARES: Final[dict[Kind, float]] = {"read": 0.5, "visit": 0.25, "send": 0.2, "click": 0.05}
 PEOPLE: Final = 60
 MOST_UNDER_WAY: Final = 2000
 PATIENCE_SECONDS: Final = 10.0
