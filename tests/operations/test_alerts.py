@@ -1,9 +1,11 @@
 """An alert opens once, is told again after the pause at the earliest, and clears; whoever sees it, and how often."""
 
 import asyncio
+import time
 
 import pytest
 
+from keystead.clock import Pace, SystemClock
 from keystead.errors import Invalid, NotFound
 from keystead.operations import AlertRules, Alerts
 from keystead.operations.keys import ALERT, DELIVERIES, OPEN, RECENT
@@ -174,3 +176,14 @@ async def test_critical_ones_come_first(valkey):
     clock.advance(5)
     await here.raise_("two", "b", "so", "critical")
     assert [found.kind for found in await here.open()] == ["two", "one"]
+
+
+async def test_where_days_pass_quickly_nobody_is_told_more_often(valkey):
+    clock = SystemClock(pace=Pace(speed=100_000.0, real_at=time.time(), shown_at=time.time()))
+    here = alerts(valkey, clock)
+    await here.raise_("memory_high", "server 1", "90%")
+    began = clock.now()
+    while clock.now() - began < 3 * PAUSE:
+        await asyncio.sleep(0.01)
+    await here.raise_("memory_high", "server 1", "90%")
+    assert await delivered(valkey) == ["opened"]

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound
 from keystead.ids import new_uid
@@ -77,7 +77,7 @@ class Alerts:
         self, before: Alert | None, kind: str, subject: str, says: str, severity: Severity, now: float
     ) -> Alert | None:
         version, told_at = (before.version, before.told_at) if before is not None else (0, 0.0)
-        tells = not told_at or now - told_at >= self.rules.repeat_seconds
+        tells = not told_at or not self._within(now - told_at, self.rules.repeat_seconds)
         alert = Alert(
             kind=kind, subject=subject, says=says, severity=severity, opened_at=now, seen_at=now, version=version + 1,
             told_at=now if tells else told_at, told=int(tells),
@@ -92,9 +92,9 @@ class Alerts:
 
     async def _again(self, before: Alert, says: str, severity: Severity, now: float) -> Alert | None:
         is_worse = severity == "critical" and before.severity != "critical"
-        is_quiet = before.acked_at is not None or 0 <= now - before.told_at < self.rules.repeat_seconds
+        is_quiet = before.acked_at is not None or self._within(now - before.told_at, self.rules.repeat_seconds)
         tells = is_worse or not is_quiet
-        if not tells and now - before.seen_at < SEEN_SECONDS and before.severity == severity:
+        if not tells and self._within(now - before.seen_at, SEEN_SECONDS) and before.severity == severity:
             return before
         alert = msgspec.structs.replace(
             before, says=says, severity=severity, seen_at=now, version=before.version + 1,
@@ -103,6 +103,10 @@ class Alerts:
         )
         event: Event | None = "worsened" if is_worse else "repeated" if tells else None
         return alert if await self._step(alert, event, tells) else None
+
+    def _within(self, passed: float, seconds: float) -> bool:
+        """Whether less than so long really passed: people are not told more often where days pass quickly."""
+        return 0 <= real_seconds(self._clock, passed) < seconds
 
     async def clear(self, kind: str, subject: str) -> bool:
         """The trouble is over; says whether it was open. Whoever was told of it is told that, too."""

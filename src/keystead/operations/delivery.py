@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from keystead.clock import Clock
+from keystead.clock import Clock, clock_seconds, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, KeysteadError, Unavailable
@@ -159,8 +159,11 @@ class Delivery:
         now, gone = self._clock.now(), 0
         for item in items:
             # Longer each time: half as long again as the event is old.
-            wait = min(max((now - item.value.event.at) / 2, SOONEST_AGAIN_SECONDS), LATEST_AGAIN_SECONDS)
-            failed = await self._worker.fail(self._valkey, item, error=error, now=now, again_at=now + wait)
+            age = real_seconds(self._clock, now - item.value.event.at)
+            wait = min(max(age / 2, SOONEST_AGAIN_SECONDS), LATEST_AGAIN_SECONDS)
+            failed = await self._worker.fail(
+                self._valkey, item, error=error, now=now, again_at=now + clock_seconds(self._clock, wait)
+            )
             gone += failed.dead
         if gone and any(item.value.event.kind != UNDELIVERED for item in items):
             await self._alerts.raise_(UNDELIVERED, way, f"alerts could not be delivered by {way}: {error}", "critical")

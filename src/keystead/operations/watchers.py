@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 import sqlalchemy
 
-from keystead.clock import Clock, real_seconds
+from keystead.clock import Clock, clock_seconds, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import KeysteadError
 from keystead.jobs import Inspection
@@ -21,6 +21,7 @@ from keystead.store import Database
 
 SQL_SECONDS: Final = 5.0
 LEAST_CALLS: Final = 10
+ROTATION_SECONDS: Final = 300.0
 PERSISTENCE_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 AUDIT_KEYS_PER_SECOND: Final = 10_000
 # Fields that say since when a value waits, the first that is there counts.
@@ -162,7 +163,9 @@ class RotationLate:
         self._valkey, self._clock, self._catalogue, self._late = valkey, clock, catalogue, late_seconds
 
     async def look(self) -> Sequence[Trouble]:
-        late = await late_days(self._valkey, self._catalogue, now=self._clock.now() - self._late)
+        # Where days pass quickly the rotation still needs its moment.
+        allowed = max(self._late, clock_seconds(self._clock, ROTATION_SECONDS))
+        late = await late_days(self._valkey, self._catalogue, now=self._clock.now() - allowed)
         if not late:
             return ()
         names = ", ".join(sorted(late)[:5]) + (" and others" if len(late) > 5 else "")
@@ -230,7 +233,7 @@ class DeadLettersGrow:
             after = DeadSeen(count, now if count > before.count else before.grew_at)
             if after != before:
                 changed[place.name] = after
-            if count and now - after.grew_at < self._quiet:
+            if count and real_seconds(self._clock, now - after.grew_at) < self._quiet:
                 found.append(Trouble(place.name, f"{count:,} dead letters, and they grew within the last "
                                                  f"{_lasting(self._quiet)}"))
         if changed:
