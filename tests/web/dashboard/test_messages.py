@@ -219,7 +219,7 @@ async def count_texts(store):
 
 @pytest.mark.browser
 async def test_what_became_of_messages_appears_by_itself(page, store):
-    await page.get_by_role("link", name="Messages", exact=True).click()
+    await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Messages", exact=True).click()
     await expect(page.locator(".ks-first")).to_contain_text("Nothing has been sent yet")
     await count_texts(store)
     funnel_card = page.get_by_label("Text funnel")
