@@ -2,10 +2,14 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
-from .command import keystead
+from .command import environment, keystead
 
 
 @pytest.fixture
@@ -96,3 +100,22 @@ def test_a_passphrase_seals_it(installation):
 ])
 def test_what_cannot_be_done_is_one_line(installation, arguments, says):
     assert says in keystead(*arguments, cwd=installation).refused()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_backup_that_is_stopped_leaves_nothing_half_written(installation, number):
+    done = subprocess.Popen(
+        [sys.executable, "-m", "keystead.cli", "backup", "one.backup", "--data", "data"], cwd=installation,
+        env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while not list(installation.glob("*.backup*")) and time.monotonic() < deadline:
+        if list(installation.glob(".one.backup*")):
+            break
+        time.sleep(0.005)
+    done.send_signal(number)
+    out, err = done.communicate(timeout=60)
+    assert done.returncode in (0, 130), (out, err)  # it may have been faster
+    assert b"Traceback" not in err
+    left = {path.name for path in installation.iterdir()}
+    assert left == ({"data", "one.backup"} if done.returncode == 0 else {"data"})

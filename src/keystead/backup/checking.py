@@ -1,6 +1,5 @@
 """Proving that an archive can be restored: its checksums, a server that reads the snapshot, a sound database."""
 
-import asyncio
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -10,6 +9,7 @@ from pathlib import Path
 from keystead.backup.dumping import BATCH_KEYS, put, records_in
 from keystead.backup.models import DUMP, Manifest
 from keystead.backup.scratch import count_loaded, lay_down, serving
+from keystead.backup.threads import Stop, in_thread
 from keystead.backup.unpacking import Unpacked, unpack
 from keystead.errors import Invalid
 
@@ -27,8 +27,11 @@ async def check(path: Path, *, passphrase: bytes | None = None) -> Checked:
     """Take an archive apart in a temporary directory beside it and load it there. ``Invalid`` says what is wrong."""
     with tempfile.TemporaryDirectory(prefix=".keystead-check-", dir=path.parent) as place:
         directory = Path(place)
-        unpacked = await asyncio.to_thread(unpack, path, directory / "archive", passphrase)
-        rows = await asyncio.to_thread(check_sql, unpacked.sql)
+        stop = Stop()
+        unpacked = await in_thread(
+            unpack, path, directory / "archive", passphrase, lambda done, of: stop.check(), stop=stop
+        )
+        rows = await in_thread(check_sql, unpacked.sql)
         keys = await _load(unpacked, directory)
     if keys != unpacked.manifest.valkey_keys:
         raise Invalid(f"{path}: the snapshot holds {keys:,} keys, and there were {unpacked.manifest.valkey_keys:,} at "

@@ -1,6 +1,5 @@
 """Restoring a backup: into an empty data directory, or to a server and a database that hold nothing yet."""
 
-import asyncio
 import os
 import secrets
 import shutil
@@ -20,6 +19,7 @@ from keystead.backup.pinning import files_directory
 from keystead.backup.rows import all_tables, copy_rows, foreign_tables, learn_columns, require_empty
 from keystead.backup.scratch import count_loaded, lay_down, serving, tidy
 from keystead.backup.taking import Progress, silent
+from keystead.backup.threads import Stop, in_thread
 from keystead.backup.unpacking import Unpacked, read_head, unpack
 from keystead.engine import Valkey, connect
 from keystead.errors import Conflict, Invalid
@@ -68,7 +68,7 @@ class Restore:
         be emptied before the next try.
         """
         told = progress or silent
-        head = await asyncio.to_thread(read_head, path, self._passphrase)
+        head = await in_thread(read_head, path, self._passphrase)
         require_known(head, path)
         if self._to.is_embedded:
             return await self._into_directory(path, head, prepare, told)
@@ -106,10 +106,10 @@ class Restore:
             tidy(made)
             await self._put_sql(unpacked, told, inside=target, made=made)
             self._put_files(unpacked, inside=target, made=made)
-            await asyncio.to_thread(_appear, made, target)
+            await in_thread(_appear, made, target)
             return Restored(unpacked.manifest, keys, self._said(unpacked))
         finally:
-            await asyncio.to_thread(shutil.rmtree, staging, True)
+            await in_thread(shutil.rmtree, staging, True)
 
     # -- a server ---------------------------------------------------------------------------------------------------
 
@@ -172,10 +172,14 @@ class Restore:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     async def _unpack(self, path: Path, place: Path, told: Progress) -> Unpacked:
-        unpacked = await asyncio.to_thread(
-            unpack, path, place, self._passphrase, lambda done, of: told("reading the archive", done, of)
-        )
-        await asyncio.to_thread(check_sql, unpacked.sql)
+        stop = Stop()
+
+        def read(done: int, of: int) -> None:
+            stop.check()
+            told("reading the archive", done, of)
+
+        unpacked = await in_thread(unpack, path, place, self._passphrase, read, stop=stop)
+        await in_thread(check_sql, unpacked.sql)
         return unpacked
 
     async def _put_dump(self, valkey: Valkey, files: list[Path], told: Progress) -> None:
@@ -211,7 +215,7 @@ class Restore:
             if made is not None and inside is not None and _is_within(place, inside):
                 place = made / place.absolute().relative_to(inside)
             place.parent.mkdir(parents=True, exist_ok=True)
-            await asyncio.to_thread(shutil.move, unpacked.sql, place)
+            await in_thread(shutil.move, unpacked.sql, place)
             return
         families = self._to.tables()
         async with Database.open(f"sqlite:///{unpacked.sql}") as kept, Database.open(self._to.database_url) as target:

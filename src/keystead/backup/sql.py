@@ -1,6 +1,5 @@
 """The database at one moment, brought into one SQLite file whatever it is kept in."""
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
@@ -19,6 +18,7 @@ from keystead.backup.rows import (
     learn_columns,
     migration_of,
 )
+from keystead.backup.threads import Stop, in_thread
 from keystead.errors import Invalid, Unavailable
 from keystead.stats import FamilyTables
 from keystead.store import Database
@@ -39,8 +39,8 @@ class SqlMoment(Protocol):
     async def migration(self) -> str:
         """How far the tables were brought then."""
 
-    async def write_to(self, path: Path, progress: Progress) -> list[str]:
-        """Write the SQLite file; says what is not in it."""
+    async def write_to(self, path: Path, progress: Progress, stop: Stop) -> list[str]:
+        """Write the SQLite file; says what is not in it. ``stop`` is told to who copies when this is cancelled."""
 
 
 @asynccontextmanager
@@ -74,7 +74,7 @@ class _File:
         self._file, self._shown = file, shown
 
     async def fix(self) -> None:
-        await asyncio.to_thread(self._fix)
+        await in_thread(self._fix)
 
     def _fix(self) -> None:
         try:
@@ -86,7 +86,7 @@ class _File:
             raise Unavailable(f"{self._shown} cannot be read: {error}") from error
 
     async def migration(self) -> str:
-        return await asyncio.to_thread(self._migration)
+        return await in_thread(self._migration)
 
     def _migration(self) -> str:
         try:
@@ -95,8 +95,8 @@ class _File:
             return ""
         return str(found[0]) if found else ""
 
-    async def write_to(self, path: Path, progress: Progress) -> list[str]:
-        await asyncio.to_thread(self._copy, path, progress)
+    async def write_to(self, path: Path, progress: Progress, stop: Stop) -> list[str]:
+        await in_thread(self._copy, path, progress, stop=stop)
         return []
 
     def _copy(self, path: Path, progress: Progress) -> None:
@@ -127,7 +127,7 @@ class _Rows:
     async def migration(self) -> str:
         return await migration_of(self._sql)
 
-    async def write_to(self, path: Path, progress: Progress) -> list[str]:
+    async def write_to(self, path: Path, progress: Progress, stop: Stop) -> list[str]:
         found, newest = await self.migration(), line()[-1].revision
         if found != newest:
             raise Invalid(f"the tables of {self._shown} are at {found or 'no version'} and this Keystead has {newest}; "

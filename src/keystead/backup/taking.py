@@ -1,14 +1,13 @@
 """Taking a backup of an installation, while it runs."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -20,14 +19,13 @@ from keystead.backup.models import DUMP, RDB, Head, LastBackup, Manifest, Object
 from keystead.backup.moment import Moment, fix
 from keystead.backup.pinning import Pins, files_directory
 from keystead.backup.sql import SqlMoment, open_moment
+from keystead.backup.threads import Stop, entered, in_thread
 from keystead.engine import EmbeddedServer, ErrorReply, Valkey, attach, connect
 from keystead.engine.snapshot import NotPermitted
 from keystead.errors import KeysteadError, Unavailable
 from keystead.settings import EmbeddedSettings
 
 HOLD_SECONDS: Final = 3.0
-
-T = TypeVar("T")
 
 # What is being done, how much of it is done, and of how much; 0 where nobody knows.
 Progress = Callable[[str, int, int], None]
@@ -68,26 +66,26 @@ class Backup:
         begun = time.monotonic()
         families = self._of.tables()
         async with AsyncExitStack() as stack:
-            archive = await stack.enter_async_context(_in_thread(ArchiveWriter(path, self._passphrase)))
+            archive = await stack.enter_async_context(entered(ArchiveWriter(path, self._passphrase)))
             valkey = await stack.enter_async_context(_server(self._of))
             sql = await stack.enter_async_context(open_moment(self._of.database_url, families))
             root = files_directory(self._of.files_url)
-            pins = await stack.enter_async_context(_in_thread(Pins(root))) if root is not None else None
+            pins = await stack.enter_async_context(entered(Pins(root))) if root is not None else None
             if pins is not None:
-                await asyncio.to_thread(pins.pin)
+                await in_thread(pins.pin)
             work = _Work(archive, valkey, sql, self._of, progress)
             await work.fix(stack, self._hold_seconds)
             if pins is not None:
-                await asyncio.to_thread(pins.pin)
+                await in_thread(pins.pin)
             await work.write_state()
             keys = await work.write_valkey()
             await work.write_sql()
-            files = await asyncio.to_thread(work.write_files, pins)
+            files = await in_thread(work.write_files, pins, stop=work.stop)
             manifest = Manifest(
                 head=work.head, parts=archive.parts, files=files, valkey_keys=keys,
                 held_ms=round(work.held_seconds * 1000, 3), warnings=tuple(work.warnings),
             )
-            size = await asyncio.to_thread(archive.finish, manifest)
+            size = await in_thread(archive.finish, manifest)
             taken = Taken(archive.path, size, time.monotonic() - begun, manifest)
             await self._note(valkey, taken)
         return taken
@@ -119,7 +117,8 @@ class _Work:
         self, archive: ArchiveWriter, valkey: Valkey, sql: SqlMoment, of: Installation, progress: Progress,
     ) -> None:
         self._archive, self._valkey, self._sql, self._of = archive, valkey, sql, of
-        self._progress = progress
+        self.stop = Stop()
+        self._told = progress
         self._moment: Moment | None = None
         self.warnings: list[str] = []
         facts = valkey.facts
@@ -128,6 +127,10 @@ class _Work:
             valkey_database=valkey.address.db if valkey.address is not None else 0,
             valkey_server=f"{facts.get('server', '')} {facts.get('version', '')}".strip(), sql_dialect=sql.dialect,
         )
+
+    def _progress(self, what: str, done: int, of: int) -> None:
+        self.stop.check()
+        self._told(what, done, of)
 
     @property
     def held_seconds(self) -> float:
@@ -151,11 +154,11 @@ class _Work:
         )
 
     async def write_state(self) -> None:
-        await asyncio.to_thread(self._archive.add_head, self.head)
+        await in_thread(self._archive.add_head, self.head)
         for name in self._of.state_files:
             path = self._of.data_directory / name
             if path.is_file():
-                await asyncio.to_thread(self._archive.add, STATE + name, path.read_bytes())
+                await in_thread(self._archive.add, STATE + name, path.read_bytes())
         if self._of.has_own_secret:
             self.warnings.append("installation.secret is not in the backup: keep it with your settings")
         elif not any(part.name == f"{STATE}{self._of.state_files[0]}" for part in self._archive.parts):
@@ -167,29 +170,31 @@ class _Work:
             return await self._write_dump()
         for number, snapshot in enumerate(self._moment.snapshots):
             size = await snapshot.size()
-            await asyncio.to_thread(self._archive.begin, f"{VALKEY}{number}.rdb", size)
+            await in_thread(self._archive.begin, f"{VALKEY}{number}.rdb", size)
             done = 0
             async for chunk in snapshot.chunks():
-                await asyncio.to_thread(self._archive.write, chunk)
+                await in_thread(self._archive.write, chunk)
                 done += len(chunk)
                 self._progress(f"Valkey server {number + 1} of {len(self._moment.snapshots)}", done, size)
-            self._archive.keep(await asyncio.to_thread(self._archive.end))
+            self._archive.keep(await in_thread(self._archive.end))
         return self._moment.keys
 
     async def _write_dump(self) -> int:
         keys, number = 0, 0
         async for content, count in dump_files(self._valkey, lambda done, of: self._progress("Valkey keys", done, of)):
-            await asyncio.to_thread(self._archive.add, f"{VALKEY}{number:06}.dump", content)
+            await in_thread(self._archive.add, f"{VALKEY}{number:06}.dump", content)
             keys, number = keys + count, number + 1
         return keys
 
     async def write_sql(self) -> None:
         place = self._archive.work_directory / "copy.sqlite"
         try:
-            self.warnings += await self._sql.write_to(place, lambda what, done: self._progress(f"SQL {what}", done, 0))
+            self.warnings += await self._sql.write_to(
+                place, lambda what, done: self._progress(f"SQL {what}", done, 0), self.stop
+            )
         except OSError as error:
             raise Unavailable(f"the copy of the database cannot be written: {error.strerror}") from error
-        await asyncio.to_thread(self._add_file, SQL, place, True)
+        await in_thread(self._add_file, SQL, place, True, stop=self.stop)
         place.unlink()
 
     def write_files(self, pins: Pins | None) -> ObjectFilesPart:
@@ -244,16 +249,6 @@ async def _connected(of: Installation) -> AsyncIterator[Valkey]:
         yield valkey
     finally:
         await valkey.aclose()
-
-
-@asynccontextmanager
-async def _in_thread(block: AbstractContextManager[T]) -> AsyncIterator[T]:
-    """A block whose beginning and end wait for the disk."""
-    entered = await asyncio.to_thread(block.__enter__)
-    try:
-        yield entered
-    finally:
-        await asyncio.to_thread(block.__exit__, None, None, None)
 
 
 def silent(what: str, done: int, of: int) -> None:

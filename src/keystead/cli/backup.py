@@ -1,10 +1,12 @@
 """``keystead backup`` and ``keystead restore``."""
 
+import asyncio
+import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from keystead.backup.models import Manifest
     from keystead.engine import Valkey
     from keystead.settings import Settings
+
+T = TypeVar("T")
 
 PassphraseOption = Annotated[
     Path | None,
@@ -94,7 +98,7 @@ def _take(app: "App", file: Path | None, to: Path | None, keep: int | None, form
         file = to / file_name(time.time())
     assert file is not None
     with _progress() as told:
-        taken = wait_for(app.backup().take(file, told))
+        taken = wait_for(_stopped_by_sigterm(app.backup().take(file, told)))
     removed = keep_newest(to, keep) if to is not None and keep is not None else []
     facts = _taken_facts(taken)
     if format is Format.JSON:
@@ -159,9 +163,8 @@ def restore(
             await hold_sending(valkey)
 
     with _progress() as told:
-        restored = wait_for(Restore(app.installation(), passphrase=_passphrase(settings), over=over).run(
-            file, prepare=prepare, progress=told
-        ))
+        work = Restore(app.installation(), passphrase=_passphrase(settings), over=over)
+        restored = wait_for(_stopped_by_sigterm(work.run(file, prepare=prepare, progress=told)))
     if format is Format.JSON:
         write_json({"file": str(file), "keys": restored.keys, "waiting": waiting, "sending_held": hold,
                     "taken_at": restored.manifest.head.taken_at, "object_files": restored.manifest.files.count,
@@ -233,6 +236,26 @@ def _passphrase(settings: "Settings") -> bytes | None:
 
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
+
+
+async def _stopped_by_sigterm(work: Coroutine[None, None, T]) -> T:
+    """A timer that is stopped sends SIGTERM: then, as after Ctrl-C, nothing half-written may stay."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    stopped: list[bool] = []
+
+    def stop() -> None:
+        stopped.append(True)
+        task.cancel()
+
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # not in the main thread, as in some tests
+        loop.add_signal_handler(signal.SIGTERM, stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if stopped:
+            raise KeyboardInterrupt from None
+        raise
 
 
 @contextmanager
