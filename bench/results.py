@@ -61,7 +61,9 @@ def rows(case: Case, rounds: Sequence[Round]) -> list[Row]:
         medians = _medians(figure.key, calm)
         ours = medians.pop(OURS, None)
         for bar in figure.bars or (None,):
-            name = figure.name if len(figure.bars) < 2 or bar is None else f"{figure.name}, against {bar.peer}"
+            # Of two bars one may be a limit, which is nobody: that line keeps the plain name.
+            plain = len(figure.bars) < 2 or bar is None or bar.peer is None
+            name = figure.name if plain else f"{figure.name}, against {bar.peer}"
             found.append(_row(name, figure, bar, ours, medians))
     return found
 

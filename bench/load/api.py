@@ -11,9 +11,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -22,12 +19,11 @@ import uvloop
 
 from bench.load import protocol
 from bench.load.http import Tally, drive, in_turn, request
-from bench.load.up import Up, keystead_up, stop
+from bench.load.up import WAIT_SECONDS, Up, keystead_apart, keystead_up, stop, wait_until_answered
 
 CONNECTIONS = 32
 PEOPLE = 200
 JOBS = 50
-WAIT_SECONDS = 30.0
 
 HELLO_PROGRAM = """
 import sys, uvicorn
@@ -60,27 +56,13 @@ def hello_server() -> Iterator[int]:
         port: int = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, "-c", HELLO_PROGRAM, str(port)])
     try:
-        _wait_until_answered(f"http://127.0.0.1:{port}/", "")
+        wait_until_answered(f"http://127.0.0.1:{port}/")
         yield port
     finally:
         stop(process)
 
 
-def _wait_until_answered(url: str, token: str) -> None:
-    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    deadline = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            with browser.open(asked, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            if time.monotonic() > deadline:
-                raise SystemExit(f"{url} was not answered within {WAIT_SECONDS:.0f} s") from None
-            time.sleep(0.1)
-
-
-async def prepare(directory: Path) -> tuple[str, list[str], list[str]]:
+async def prepare(up: Up) -> tuple[str, list[str], list[str]]:
     """An admin key, people who can be reached by text, and jobs that have ended; beside the running installation."""
     from keystead.app import App
     from keystead.jobs import JobBook, Jobs, Worker, WorkerSettings
@@ -91,7 +73,8 @@ async def prepare(directory: Path) -> tuple[str, list[str], list[str]]:
 
     book = JobBook()
     book.register("bench.nothing", nothing)
-    async with App(load_settings({"valkey.url": f"embedded://{directory}"})).running() as running:
+    where = {"valkey.url": up.valkey_url or f"embedded://{up.directory}", "installation.directory": str(up.directory)}
+    async with App(load_settings(where)).running() as running:
         key = (await running.admin_keys.create("bench", ("*",))).text
         people = [(await running.users.ensure("bench", str(number))).sub for number in range(PEOPLE)]
         for number, sub in enumerate(people):
@@ -129,10 +112,10 @@ def measure(who: str, kind: str, seconds: float, warm_up: float) -> dict[str, fl
             port = stack.enter_context(hello_server())
         else:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-api-"))) / "data"
-            up = stack.enter_context(keystead_up(directory))
+            up = stack.enter_context(keystead_apart(directory) if who == "apart" else keystead_up(directory))
             port = up.port
-            key, people, jobs = asyncio.run(prepare(directory))
-            _wait_until_answered(f"http://127.0.0.1:{port}/api/1/users/{people[0]}", key)
+            key, people, jobs = asyncio.run(prepare(up))
+            wait_until_answered(f"http://127.0.0.1:{port}/api/1/users/{people[0]}", key)
             requests, expected = asked(kind, key, people, jobs)
         used = up.cpu_seconds() if up is not None else 0.0
         tally: Tally = uvloop.run(
@@ -148,10 +131,10 @@ def measure(who: str, kind: str, seconds: float, warm_up: float) -> dict[str, fl
 
 def main() -> None:
     flags = protocol.parser()
-    flags.add_argument("who", choices=("keystead", "hello"))
+    flags.add_argument("who", choices=("keystead", "apart", "hello"))
     flags.add_argument("kind", choices=KINDS)
     given = flags.parse_args()
-    library = "keystead" if given.who == "keystead" else "fastapi"
+    library = "fastapi" if given.who == "hello" else "keystead"
     facts = {"library": f"{library} {version(library)}", "uvicorn": version("uvicorn"), "loop": "uvloop",
              "connections": CONNECTIONS}
     protocol.answer(measure(given.who, given.kind, given.seconds, given.warm_up), facts)
