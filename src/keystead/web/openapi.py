@@ -27,7 +27,8 @@ person names them in the header `X-User-Sub`.
 people.
 
 **Long lists** come in pages: give `limit`, and `cursor` as the page before gave it in `next_cursor`; without one it was
-the last page.
+the last page. Where there is an order to go by, that is used instead, and the operation says so: `after` what was seen
+last, `before` a time, or from the `first` of a queue on.
 
 **Limits** are by address; every answer says in `RateLimit-*` what is left, and a refusal in `Retry-After` when to come
 back.
