@@ -272,3 +272,21 @@ def test_the_page_of_questions_names_them_all():
     assert headings == [str(number) for number in range(1, 11)]
     for address in ("/keys", "/key", "/people", "/jobs", "/tenants", "/stats", "/providers", "/changes"):
         assert f"`{address}" in text, address
+
+
+@question
+async def test_who_may_only_read_messages_sees_the_keys_and_cannot_erase(house, window, planted):
+    """Not one of the ten: the way to erase is as guarded as over HTTP."""
+    from keystead.web.callers import TOKEN_PURPOSE
+
+    token = house.app.tickets().issue(TOKEN_PURPOSE, "reader", lasts_seconds=600, scopes=["messaging"])
+    context = await window.browser.new_context(
+        base_url=house.url, extra_http_headers={"Authorization": f"Bearer {token}"})
+    try:
+        page = await context.new_page()
+        await page.goto(f"/people/{planted.silent}")
+        data = page.get_by_role("region", name="Personal data")
+        await sees(data)("keys searched")
+        assert await data.get_by_role("button", name="Erase this person").is_hidden()
+    finally:
+        await context.close()
