@@ -189,13 +189,16 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 async def _work(
     settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendars: "Sequence[RecurringList]"
 ) -> None:
-    from keystead.app import App
+    from keystead.clock import SystemClock
     from keystead.engine import parse, sync_clock
     from keystead.jobs import RecurringLoop, Worker
     from keystead.jobs.processes import stop_without_parent
+    from keystead.pace import read_pace
 
     async with connected(settings) as valkey:
-        clock = App(settings).clock()
+        # The clock of an embedded server may run faster. The wiring knows too, but a worker need not load it.
+        directory = parse(settings.valkey.url).path if settings.valkey.url.startswith("embedded://") else None
+        clock = SystemClock(pace=read_pace(directory)) if directory is not None else SystemClock()
         await sync_clock(valkey, clock)
         worker = Worker(valkey, book, wishes, clock=clock)
         stop_without_parent(worker.stop)
