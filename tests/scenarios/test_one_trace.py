@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 
 import httpx
 
@@ -41,7 +42,7 @@ async def test_a_touch_is_one_trace_from_the_request_to_the_callback(tmp_path):
         await serving(app, walk, seconds=240)
     mine = {span.name: span for span in listener.spans if f"{span.context.trace_id:032x}" == TRACE}
     chain = ["POST /api/1/touches", "touch", "send sms", "POST 127.0.0.1"]
-    for above, below in zip(chain, chain[1:], strict=False):
+    for above, below in pairwise(chain):
         assert mine[below].parent.span_id == mine[above].context.span_id, (above, below)
     assert f"{mine[chain[0]].parent.span_id:016x}" == "00f067aa0ba902b7", "it goes on with the caller's trace"
     assert mine["touch"].attributes["keystead.outcome"] == "reachable"
