@@ -15,7 +15,7 @@ from keystead.demo.reactions import links_in
 from .command import keystead
 from .test_up import Up, running
 
-WAIT_SECONDS = 240
+WAIT_SECONDS = 400
 
 
 class Looking:
