@@ -57,7 +57,7 @@ SUITE = Suite(
     notes=("32 connections, one request at a time on each; client, server, Valkey and delivery share the machine",
            "every request of ours shows an admin key; a touch goes to one of 200 people with a phone number and is "
            "delivered to the sandbox meanwhile, at the default 10 texts a second",
-           "a worker beside: `keystead api` and `keystead worker` on one Valkey, a process each, as they run apart; all "
-           "in one process: `keystead up`, where making messages of touches takes its share of the same core",
+           "a worker beside: `keystead api` and `keystead worker` on one Valkey, a process each; all in "
+           "one process: `keystead up`, where making messages of touches takes its share of the same core",
            "the bare application has one route, no layer and no log, on the same uvicorn, httptools and uvloop"),
 )
