@@ -101,3 +101,15 @@ def test_lines_of_other_libraries_are_written_as_ours_are() -> None:
     assert done.stdout == "" and done.stderr.count("\n") == 1
     assert '"room": "uvicorn.error"' in done.stderr and "ValueError" in done.stderr
     assert "ann@" not in done.stderr and "Grace" not in done.stderr
+
+
+def test_lines_that_a_demonstration_expects_are_kept_and_not_written() -> None:
+    program = (
+        "from keystead.telemetry import configure_logging, log_lines, logger\n"
+        "configure_logging('info', 'json', expected=lambda line: line.get('job') == 'demo.fails')\n"
+        "logger('jobs').error('job failed', job='demo.fails')\nlogger('jobs').error('job failed', job='shop.fails')\n"
+        "print([line.fields['job'] for line in log_lines.after()])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "shop.fails" in done.stderr and "demo.fails" not in done.stderr
+    assert done.stdout == "['demo.fails', 'shop.fails']\n"

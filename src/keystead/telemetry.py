@@ -164,14 +164,20 @@ class LogRing:
 log_lines = LogRing()
 
 
-def configure_logging(level: str, format: str) -> None:
-    """Send log lines to standard error: JSON for machines, text for people."""
+def configure_logging(
+    level: str, format: str, *, expected: Callable[[Mapping[str, Any]], bool] | None = None
+) -> None:
+    """Send log lines to standard error: JSON for machines, text for people.
+
+    ``expected`` says of a line that it is part of a demonstration: kept for the page of the log, but not written.
+    """
     import structlog  # a tenth of a second that a library user who never configures it need not pay
 
     as_json = format == "json" or (format == "auto" and not sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            *([_without(expected)] if expected is not None else []),
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(),
@@ -182,6 +188,17 @@ def configure_logging(level: str, format: str) -> None:
     )
     foreign = logging.getLogger()
     foreign.handlers = [each for each in foreign.handlers if not isinstance(each, _Foreign)] + [_Foreign()]
+
+
+def _without(expected: Callable[[Mapping[str, Any]], bool]) -> Callable[[Any, str, Any], Any]:
+    import structlog
+
+    def unless_expected(_: Any, __: str, line: Any) -> Any:
+        if expected(line):
+            raise structlog.DropEvent
+        return line
+
+    return unless_expected
 
 
 class _Foreign(logging.Handler):

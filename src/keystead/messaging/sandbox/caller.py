@@ -210,7 +210,9 @@ class Caller:
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS), connector=aiohttp.TCPConnector(limit=AT_ONCE)
             )
         try:
-            async with self._http.post(self._where(url), data=body, headers=dict(headers), allow_redirects=False) as response:
+            async with self._http.post(
+                self._where(url), data=body, headers=dict(headers), allow_redirects=False
+            ) as response:
                 text = await response.text(errors="replace")
         except (aiohttp.ClientError, TimeoutError, ValueError) as problem:
             _log.info("a webhook was not reached", problem=type(problem).__name__)
