@@ -11,7 +11,8 @@ from keystead.web.live_keys import LiveKey
 @pytest.mark.browser
 async def test_walk_from_the_overview_to_a_pattern_and_to_a_key(page, store):
     await API_IP.at("203.0.113.77").set(store, 41)
-    await page.get_by_role("link", name="api_ip:{ip}").click()
+    await page.get_by_role("link", name="Keys", exact=True).first.click()
+    await page.get_by_label("Patterns", exact=True).get_by_role("link", name="api_ip:{ip}").click()
     await expect(page.locator("h1")).to_have_text("api_ip:{ip}")
     await expect(page.locator(".ks-facts")).to_contain_text("edge.guard")
     key = page.locator(".ks-table a.mono")

@@ -174,7 +174,7 @@ def _level(amounts: Sequence[int | None]) -> str:
 
 
 def tile_html(tile: Tile) -> str:
-    return (f'<a class="ks-tile live" href="{escape(tile.address)}" aria-label="{escape(tile.name)}">'
+    return (f'<a class="ks-tile live" href="{escape(tile.address)}">'
             f'<span class="name">{escape(tile.name)}</span><span class="value">{escape(tile.value)}'
             f'<small>{escape(tile.unit)}</small></span><span class="more">{escape(tile.more)}</span>{tile.spark}</a>')
 
