@@ -12,16 +12,18 @@ from .command import Outcome, environment, keystead
 
 def test_the_tree_is_the_documented_one():
     assert [path for path, _, _ in commands()] == [
-        "keystead", "keystead up", "keystead login-link", "keystead token", "keystead worker", "keystead keys list",
-        "keystead keys show", "keystead keys docs", "keystead keys explain", "keystead keys audit",
-        "keystead keys code", "keystead keys import", "keystead keys asyncapi", "keystead keys learn",
-        "keystead keys top", "keystead keys watch", "keystead keys diff", "keystead keys erase",
-        "keystead keys export", "keystead keys move", "keystead keys acl", "keystead jobs list",
-        "keystead jobs recurring", "keystead jobs show", "keystead jobs tail", "keystead jobs retry",
-        "keystead jobs drop", "keystead jobs cancel", "keystead jobs pause", "keystead jobs resume",
-        "keystead stats list", "keystead stats show", "keystead stats rotate", "keystead message send",
-        "keystead message trace", "keystead message dead", "keystead message work", "keystead reminders why",
-        "keystead contacts import",
+        "keystead", "keystead up", "keystead login-link", "keystead token", "keystead demo", "keystead api",
+        "keystead worker", "keystead backup", "keystead restore", "keystead keys list", "keystead keys show",
+        "keystead keys docs", "keystead keys explain", "keystead keys audit", "keystead keys code",
+        "keystead keys import", "keystead keys asyncapi", "keystead keys learn", "keystead keys top",
+        "keystead keys watch", "keystead keys diff", "keystead keys erase", "keystead keys export",
+        "keystead keys move", "keystead keys acl", "keystead jobs list", "keystead jobs recurring",
+        "keystead jobs show", "keystead jobs tail", "keystead jobs retry", "keystead jobs drop",
+        "keystead jobs cancel", "keystead jobs pause", "keystead jobs resume", "keystead stats list",
+        "keystead stats show", "keystead stats rotate", "keystead message send", "keystead message trace",
+        "keystead message dead", "keystead message work", "keystead message pause", "keystead message resume",
+        "keystead reminders why", "keystead contacts import", "keystead alerts list", "keystead alerts ack",
+        "keystead alerts test", "keystead admin key create", "keystead admin key list", "keystead admin key revoke",
         "keystead config show",
     ]
 
