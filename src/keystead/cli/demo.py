@@ -169,9 +169,9 @@ def _show(outcome: "Outcome") -> None:
         for status, count in sorted(tally.errors.items()):
             write(f"{count:,} of {kind}: {status}")
     if not outcome.reached:
-        note(f"{outcome.wanted_rate:g} requests a second were asked for and {outcome.rate:,.1f} sent; {outcome.late:,} "
-             f"left late and {outcome.held_back:,} not at all, since this machine could not send faster: read the "
-             "figures with that in mind")
+        note(f"{outcome.wanted_rate:g} requests a second were asked for and {outcome.rate:,.1f} sent: {outcome.late:,} "
+             f"left late, since this machine was busy, and {outcome.held_back:,} not at all, since too many were "
+             "unanswered; the figures are of a smaller load")
 
 
 def _row(kind: str, tally: "Tally", seconds: float) -> list[str]:
