@@ -11,7 +11,6 @@ import pytest
 
 from .source import PROJECT
 
-
 # Built once, also where tests run in several processes.
 pytestmark = pytest.mark.xdist_group("site")
 

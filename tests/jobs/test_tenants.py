@@ -10,7 +10,8 @@ from keystead.engine import Valkey
 from keystead.errors import Invalid
 from keystead.jobs import FairJobs, JobBook, Jobs, Tenants, TenantView
 from keystead.jobs.keys import FAIR, SERVED
-from keystead.jobs.tenants import PAUSED, count
+from keystead.jobs.tenants import PAUSED
+from keystead.jobs.tenants_shares import count
 
 from .test_fair import book, served
 

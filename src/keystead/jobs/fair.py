@@ -23,7 +23,7 @@ from keystead.jobs.keys import ASKED, FAIR, FAIR_LEASE_SECONDS, SERVED
 from keystead.jobs.models import JobRecord
 from keystead.jobs.records import encode_record
 from keystead.jobs.retry import GiveUp
-from keystead.jobs.tenants import count
+from keystead.jobs.tenants_shares import count
 from keystead.keys import SortedSetKey
 from keystead.patterns import FairConsumer, Leased, Produced
 from keystead.scrubbing import failure_told

@@ -1,25 +1,25 @@
 """Who shares the fair queue: what each tenant holds, asks for and gets; and pausing one of them."""
 
 import builtins
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from keystead.clock import Clock, real
-from keystead.edge import Page, PageRequest, make_cursor
-from keystead.engine import Script, Valkey
+from keystead.engine import Valkey
 from keystead.errors import Invalid
-from keystead.jobs.keys import ASKED, FAIR, SERVED, TENANT_MINUTE_SECONDS
-from keystead.keys import SortedSetKey
+from keystead.jobs.keys import ASKED, FAIR, SERVED
+from keystead.jobs.tenants_shares import MINUTE_SECONDS
 from keystead.patterns.fairqueue_keys import LONGEST_BLACKLIST_SECONDS, SHARD, BlacklistReason
 from keystead.patterns.fairqueue_values import Counts
+
+if TYPE_CHECKING:
+    from keystead.edge import Page, PageRequest
 
 PAUSED: Final = "paused by an operator"
 EVERYBODY: Final = "!all"
 MOST_BUSIEST: Final = 500
 RETRIED_AT_ONCE: Final = 100
-_COUNT: Final = Script("keystead.jobs", "scripts/tenants_count.lua")
-_MINUTE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,13 @@ class Tenants:
         _check(tenant)
         return (await self._views([tenant]))[0]
 
-    async def list(self, request: PageRequest | None = None) -> Page[TenantView]:
+    async def list(self, request: "PageRequest | None" = None) -> "Page[TenantView]":
         """Tenants that hold something or are paused, page by page, in no order that means anything.
 
         One that stays as it is comes exactly once; one that begins or ends something meanwhile may come twice.
         """
+        from keystead.edge import Page, PageRequest, make_cursor  # not for workers, which have this module too
+
         request = request or PageRequest()
         found = await FAIR.shards.page(self._valkey, request.position(tuple[int, int, str]), request.limit)
         cursor = None if found.position is None else make_cursor(found.position)
@@ -95,7 +97,7 @@ class Tenants:
         if not 1 <= most <= MOST_BUSIEST:
             raise Invalid(f"ask for 1 to {MOST_BUSIEST} tenants, not {most}")
         now = self._clock.now()
-        minute = int(real(self._clock).now()) // _MINUTE
+        minute = int(real(self._clock).now()) // MINUTE_SECONDS
         async with self._valkey.pipeline(transaction=False) as pipeline:
             for key in (SERVED, ASKED):
                 for each in (minute, minute - 1):
@@ -139,8 +141,8 @@ class Tenants:
         if not tenants:
             return []
         now, counted_at = self._clock.now(), real(self._clock).now()
-        minute = int(counted_at) // _MINUTE
-        left = 1 - (counted_at - minute * _MINUTE) / _MINUTE  # how much of the minute before counts still
+        minute = int(counted_at) // MINUTE_SECONDS
+        left = 1 - (counted_at - minute * MINUTE_SECONDS) / MINUTE_SECONDS  # how much of the minute before counts still
         async with self._valkey.pipeline(transaction=False) as pipeline:
             for tenant in (EVERYBODY, *tenants):
                 for key in (SERVED, ASKED):
@@ -165,15 +167,6 @@ class Tenants:
             )
             for tenant, held, (served, asked), why in zip(tenants, counts, of_each[1:], reasons, strict=True)
         ]
-
-
-def count(
-    valkey: Valkey, minutes: SortedSetKey[str], costs: Mapping[str, float], *, now: float
-) -> Awaitable[int]:
-    """Add to what tenants asked for (``ASKED``) or got (``SERVED``) in this minute; ``now`` is real time."""
-    flat = [text for tenant, cost in costs.items() for text in (tenant, str(cost))]
-    return _COUNT(valkey, keys=[minutes.at(int(now) // _MINUTE)], args=[TENANT_MINUTE_SECONDS * 1000, *flat],
-                  decode=int)
 
 
 def _check(tenant: str) -> None:
