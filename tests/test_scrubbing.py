@@ -1,5 +1,7 @@
 """What looks like a person's address or a credential leaves the text; the words of foreign exceptions are not told."""
 
+import time
+
 import pytest
 
 from keystead.errors import Invalid
@@ -23,6 +25,25 @@ def test_personal_data_and_credentials_leave_the_text(text):
 ])
 def test_other_texts_stay_as_they_are(text):
     assert scrubbed(text) == text
+
+
+@pytest.mark.parametrize("text", [
+    "+" + "A" * 300_000, "@ " + "-a" * 150_000, "+" + "%41" * 100_000, "%40a" * 80_000, "a@" * 150_000,
+    "x@" + "a." * 150_000 + "@", "+1" * 150_000, ("a" * 16 + ".") * 20_000 + "+", "bearer " * 50_000, "+1 (" * 80_000,
+])
+def test_a_long_text_takes_no_longer_than_its_length_asks_for(text):
+    begun = time.process_time()
+    scrubbed(text)
+    assert time.process_time() - begun < 10, "that grew with the square of the length"
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("postgresql://keystead:hunter2@db.internal:5432/name", f"postgresql://keystead:{HIDDEN}:5432/name"),
+    ("to=ann@example.com.", f"to={HIDDEN}."), ("a%2Bb%40example.com&x=1", f"{HIDDEN}&x=1"),
+    ("x@y@example.com", f"x@{HIDDEN}"), ("ExponentPushToken[abc was cut off here", f"{HIDDEN} was cut off here"),
+])
+def test_the_words_around_stay(text, left):
+    assert scrubbed(text) == left
 
 
 def test_words_of_foreign_exceptions_are_not_told_and_ours_are_scrubbed():

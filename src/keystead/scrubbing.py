@@ -14,13 +14,14 @@ from keystead.errors import KeysteadError
 HIDDEN: Final = "•••"
 MOST_FRAMES: Final = 30
 MOST_CAUSES: Final = 5
+# Every run of characters is tried from its beginning only and never taken back, so the time grows with the text alone.
 _PERSONAL: Final = re.compile(
-    r"[^\s@'\"<>=:,;()]+(?:@|%40)[^\s@'\"<>,;()]+\.\w+"  # an email address
+    r"(?:(?<![^\s@'\"<>=:,;()])|(?<=%40))(?:[^\s@%'\"<>=:,;()]++|%(?!40))++(?:@|%40)[\w-]++(?:\.[\w-]++)++"  # an email
     r"|(?:\+|%2B)\d[\d ().-]{5,20}\d"  # a phone number
-    r"|ExponentPushToken\[[^\]]*\]?|ExpoPushToken\[[^\]]*\]?"
-    r"|\bksk_\w+"
-    r"|(?i:\bbearer\s+)[\w.~+/=-]{8,}"
-    r"|\b[\w-]{16,}\.[\w-]{16,}(?:\.[\w-]{16,})?"  # a signed token: parts of base64 with dots between
+    r"|ExponentPushToken\[[^\]\s]*+\]?|ExpoPushToken\[[^\]\s]*+\]?"
+    r"|\bksk_\w++"
+    r"|(?i:\bbearer\s++)[\w.~+/=-]{8,}+"
+    r"|(?<![\w-])[\w-]{16,}+\.[\w-]{16,}+(?:\.[\w-]{16,}+)?"  # a signed token: parts of base64 with dots between
 )
 _HINT: Final = re.compile(r"@|%40|\+|%2B|Expo|ksk_|(?i:bearer)|[\w-]{16}\.[\w-]{16}")
 
