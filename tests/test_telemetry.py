@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from keystead.telemetry import Counts, LogRing, log_lines, logger
+from keystead.telemetry import Counts, LogRing, _Foreign, log_lines, logger
 
 
 def test_counters_grow_by_label() -> None:
@@ -101,6 +101,13 @@ def test_lines_of_other_libraries_are_written_as_ours_are() -> None:
     assert done.stdout == "" and done.stderr.count("\n") == 1
     assert '"room": "uvicorn.error"' in done.stderr and "ValueError" in done.stderr
     assert "ann@" not in done.stderr and "Grace" not in done.stderr
+
+
+def test_a_long_line_of_another_library_is_not_cut_through_an_address() -> None:
+    log_lines.clear()
+    words = "x " * 195 + "ann.lovelace@example.com"
+    _Foreign().emit(logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, words, (), None))
+    assert "ann" not in log_lines.after()[-1].event
 
 
 def test_lines_that_a_demonstration_expects_are_kept_and_not_written() -> None:

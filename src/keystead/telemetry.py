@@ -210,7 +210,7 @@ class _Foreign(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith("keystead."):
             return
-        words = record.getMessage().strip().partition("\n")[0][:LONGEST_FIELD]
+        words = scrubbed(record.getMessage().strip().partition("\n")[0])[:LONGEST_FIELD]  # before half of it is cut off
         fields = {"exc_info": record.exc_info[1]} if record.exc_info and record.exc_info[1] else {}
         RoomLogger(record.name)._write(min(record.levelno, logging.ERROR), words, fields)
 

@@ -64,6 +64,40 @@ async def test_an_open_alert_is_repeated_after_the_pause_and_not_sooner(valkey):
     assert sorted(await delivered(valkey)) == ["opened", "repeated"]
 
 
+async def test_what_goes_to_and_fro_over_the_critical_line_tells_once_in_a_pause(valkey):
+    clock = MovableClock(now=1000.0)
+    here = alerts(valkey, clock)
+    for _ in range(20):
+        await here.raise_("memory_high", "server 1", "91%")
+        clock.advance(15)
+        await here.raise_("memory_high", "server 1", "93%", "critical")
+        clock.advance(15)
+    assert sorted(await delivered(valkey)) == ["opened", "worsened"]
+    [found] = await here.open()
+    assert found.severity == "critical", "what it is now is kept, without telling"
+    await here.acknowledge("memory_high", "server 1")
+    await here.raise_("memory_high", "server 1", "91%")
+    await here.raise_("memory_high", "server 1", "93%", "critical")
+    assert (await here.open())[0].acked_at is not None, "somebody knows it already"
+    clock.advance(PAUSE)
+    await here.raise_("memory_high", "server 1", "91%")
+    await here.raise_("memory_high", "server 1", "93%", "critical")
+    assert sorted(await delivered(valkey)) == ["opened", "worsened", "worsened"]
+
+
+async def test_what_was_a_warning_and_comes_back_critical_is_told_at_once(valkey):
+    clock = MovableClock(now=1000.0)
+    here = alerts(valkey, clock)
+    for _ in range(3):
+        await here.raise_("provider_down", "sms", "15 of 20 failed")
+        clock.advance(60)
+        await here.clear("provider_down", "sms")
+        clock.advance(60)
+        await here.raise_("provider_down", "sms", "nothing is sent", "critical")
+        await here.clear("provider_down", "sms")
+    assert sorted(await delivered(valkey)) == ["cleared", "cleared", "opened", "opened"], "once each in a pause"
+
+
 async def test_what_comes_and_goes_tells_once_in_a_pause(valkey):
     clock = MovableClock(now=1000.0)
     here = alerts(valkey, clock)

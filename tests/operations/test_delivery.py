@@ -83,6 +83,11 @@ async def test_what_nobody_takes_for_long_is_given_up_and_said(valkey):
     assert ("alert_undelivered", "webhook") in {(alert.kind, alert.subject) for alert in await alerts.open()}
     [letter] = await DELIVERIES.dead_letters(valkey)
     assert "cannot be reached" in (letter.error or "")
+    async with receiving() as receiver:
+        mended = Delivery(valkey, clock, alerts, webhook=Webhook(receiver.url))
+        clock.advance(1000)
+        assert await mended.deliver()
+    assert "alert_undelivered" not in {alert.kind for alert in await alerts.open()}, "it is over when a way works again"
 
 
 async def test_mail_is_a_job_for_the_room_that_writes_it(valkey):

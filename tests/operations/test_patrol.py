@@ -9,6 +9,7 @@ from keystead.clock import SystemClock
 from keystead.engine import connect
 from keystead.errors import Invalid, Unavailable
 from keystead.operations import AlertRules, Alerts, Delivery, Patrol, Trouble, Webhook
+from keystead.operations import alerts as alerts_module
 from keystead.operations import patrol as patrol_module
 from keystead.settings import ValkeySettings
 from keystead.telemetry import counts
@@ -70,6 +71,39 @@ async def test_a_watcher_that_cannot_look_changes_nothing_and_does_not_stop_the_
     await here.look(fine)
     assert {found.kind for found in await alerts.open()} == {"one", "two"}
     assert counts.value("alert_watch_failures", kind="one") == before + 1
+
+
+async def test_more_trouble_than_is_kept_does_not_stop_the_others(valkey, monkeypatch):
+    monkeypatch.setattr(alerts_module, "MOST_OPEN", 3)
+    many, other = Scripted("one", *(Trouble(f"queue {n}", "stuck") for n in range(5))), Scripted("two")
+    alerts, here = patrol(valkey, SystemClock(), many, other)
+    assert await here.beat()
+    assert len(await alerts.open()) == 3 and other.looks == 1
+    many.troubles = [Trouble("queue 4", "stuck")]
+    await here.look(many)
+    assert [found.subject for found in await alerts.open()] == ["queue 4"], "what is over makes room"
+
+
+async def test_a_long_name_and_any_error_of_a_watcher_do_not_stop_the_others(valkey):
+    long, broken, other = Scripted("one", Trouble("q" * 300, "stuck")), Scripted("two"), Scripted("three")
+    broken.error = KeyError("it has a fault")
+    alerts, here = patrol(valkey, SystemClock(), long, broken, other)
+    assert await here.beat()
+    await here.look(long)
+    [found] = await alerts.open()
+    assert found.subject == "q" * 120 and other.looks == 1
+    long.troubles = []
+    await here.look(long)
+    assert await alerts.open() == []
+
+
+async def test_a_watcher_that_knows_nothing_new_changes_nothing(valkey):
+    watcher = Scripted("one", Trouble("a", "wrong"))
+    alerts, here = patrol(valkey, SystemClock(), watcher)
+    await here.look(watcher)
+    watcher.troubles = None
+    await here.look(watcher)
+    assert len(await alerts.open()) == 1
 
 
 async def test_a_server_that_is_away_is_told_by_webhook_once_and_so_is_its_return(valkey_server, monkeypatch):

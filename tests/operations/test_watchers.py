@@ -14,6 +14,8 @@ from keystead.jobs.book import Job
 from keystead.jobs.keys import Queue
 from keystead.jobs.retry import NEVER
 from keystead.keys import Keyspace, ListKey, Registry
+from keystead.operations import watchers
+from keystead.operations.counts import PatternCounts
 from keystead.operations.keys import DEAD_SEEN, OPERATIONS
 from keystead.operations.watchers import (
     DeadLettersGrow,
@@ -167,10 +169,32 @@ async def test_keys_that_nothing_declares_are_counted_now_and_then(valkey):
     watcher = UndeclaredKeys(valkey, registry, every_seconds=3600)
     assert list(await watcher.look()) == []
     await valkey.run(("SET", "somebody:else", "1"), bytes)
-    assert list(await watcher.look()) == [], "it walks only now and then"
+    assert await watcher.look() is None, "it walks only now and then"
     fresh = UndeclaredKeys(valkey, registry, every_seconds=3600)
     [trouble] = await fresh.look()
     assert "1 keys that nothing declares" in trouble.says
+
+
+async def test_a_walk_that_takes_longer_than_a_look_is_begun_once_and_told_when_it_is_over(valkey, monkeypatch):
+    monkeypatch.setattr(watchers, "WALK_SECONDS", 0.01)
+    walks, may_end = [], asyncio.Event()
+
+    async def long_walk(*_, **__):
+        walks.append(1)
+        await may_end.wait()
+        return PatternCounts(keys=1, memory_bytes=0, undeclared_keys=7, undeclared_memory_bytes=0, by_declaration={},
+                             undeclared_patterns={})
+
+    monkeypatch.setattr(watchers, "count_patterns", long_walk)
+    watcher = UndeclaredKeys(valkey, Registry([OPERATIONS], valkey.layout), every_seconds=3600)
+    for _ in range(5):
+        async with asyncio.timeout(30):
+            assert await watcher.look() is None, "the other watchers do not wait for it"
+    may_end.set()
+    monkeypatch.setattr(watchers, "WALK_SECONDS", 30)
+    [trouble] = await watcher.look()
+    assert "7 keys" in trouble.says and len(walks) == 1
+    assert await watcher.look() is None and len(walks) == 1
 
 
 async def test_a_database_that_lets_nobody_in_is_told(database, database_url, request):

@@ -59,7 +59,8 @@ class Alerts:
         """There is trouble: open an alert, or note that it is still there.
 
         Somebody is told when it opens, when it becomes critical, and after the pause again, unless it was acknowledged.
-        One that opens again within the pause opens without telling. ``says`` must hold no personal data.
+        One that opens again within the pause, or becomes critical again within it, does so without telling. ``says``
+        must hold no personal data.
         """
         kind, subject, says = _name(kind, "kind"), _name(subject, "subject"), says.strip()[:MOST_SAYS]
         for _ in range(TRIES):
@@ -76,11 +77,14 @@ class Alerts:
     async def _open(
         self, before: Alert | None, kind: str, subject: str, says: str, severity: Severity, now: float
     ) -> Alert | None:
-        version, told_at = (before.version, before.told_at) if before is not None else (0, 0.0)
-        tells = not told_at or not self._within(now - told_at, self.rules.repeat_seconds)
+        version, told_at, critical_at = (
+            (before.version, before.told_at, before.critical_told_at) if before is not None else (0, 0.0, 0.0))
+        # Who heard of a warning lately has not heard that it is critical.
+        tells = not self._is_lately(critical_at if severity == "critical" else told_at, now)
         alert = Alert(
             kind=kind, subject=subject, says=says, severity=severity, opened_at=now, seen_at=now, version=version + 1,
             told_at=now if tells else told_at, told=int(tells),
+            critical_told_at=now if tells and severity == "critical" else critical_at,
         )
         if await OPEN.at().size(self._valkey) >= MOST_OPEN:
             raise Invalid(f"{MOST_OPEN} alerts are open; no more are kept")
@@ -91,8 +95,10 @@ class Alerts:
         return alert
 
     async def _again(self, before: Alert, says: str, severity: Severity, now: float) -> Alert | None:
-        is_worse = severity == "critical" and before.severity != "critical"
-        is_quiet = before.acked_at is not None or self._within(now - before.told_at, self.rules.repeat_seconds)
+        # What goes to and fro over the line is told once in a pause.
+        is_worse = (severity == "critical" and before.severity != "critical"
+                    and not self._is_lately(before.critical_told_at, now))
+        is_quiet = before.acked_at is not None or self._is_lately(before.told_at, now)
         tells = is_worse or not is_quiet
         if not tells and self._within(now - before.seen_at, SEEN_SECONDS) and before.severity == severity:
             return before
@@ -100,9 +106,13 @@ class Alerts:
             before, says=says, severity=severity, seen_at=now, version=before.version + 1,
             told_at=now if tells else before.told_at, told=before.told + tells,
             acked_at=None if is_worse else before.acked_at, acked_by="" if is_worse else before.acked_by,
+            critical_told_at=now if tells and severity == "critical" else before.critical_told_at,
         )
         event: Event | None = "worsened" if is_worse else "repeated" if tells else None
         return alert if await self._step(alert, event, tells) else None
+
+    def _is_lately(self, told_at: float, now: float) -> bool:
+        return bool(told_at) and self._within(now - told_at, self.rules.repeat_seconds)
 
     def _within(self, passed: float, seconds: float) -> bool:
         """Whether less than so long really passed: people are not told more often where days pass quickly."""

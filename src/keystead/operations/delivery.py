@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from keystead.clock import Clock, clock_seconds, real_seconds
+from keystead.clock import Clock, clock_seconds, real, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
-from keystead.errors import Invalid, KeysteadError, Unavailable
+from keystead.errors import Invalid, KeysteadError
 from keystead.jobs import ROOMS_QUEUE, Jobs
 from keystead.operations.alerts import Alerts
 from keystead.operations.keys import DELIVERIES
@@ -124,7 +124,7 @@ class Delivery:
                     adopt_at = loop.time() + ADOPT_SECONDS
                 while await self.deliver():
                     pass
-            except (Unavailable, ErrorReply) as error:
+            except (KeysteadError, ErrorReply) as error:
                 _log.warning("alerts cannot be delivered", error=type(error).__name__)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL_SECONDS):
@@ -154,6 +154,7 @@ class Delivery:
             return
         counts.add("alert_deliveries", way=way, outcome="done")
         await self._worker.finish(self._valkey, items)
+        await self._alerts.clear(UNDELIVERED, way)
 
     async def _failed(self, way: Way, items: Sequence[DueItem[AlertDelivery]], error: str) -> None:
         now, gone = self._clock.now(), 0
@@ -173,7 +174,7 @@ class Delivery:
     async def _by_webhook(self, events: Sequence[AlertEvent]) -> None:
         if self._webhook is None:
             raise NotDelivered("no webhook is set in this process")
-        await self._webhook(events, now=self._clock.now())
+        await self._webhook(events, now=real(self._clock).now())
 
     async def _by_mail(self, events: Sequence[AlertEvent]) -> None:
         """A job of a room above writes the mail; its uid lets it be written once."""

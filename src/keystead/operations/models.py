@@ -13,7 +13,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """Something that somebody should look at. ``subject`` says of what: a queue, a provider, a server.
 
     ``version`` counts its changes; ``told`` how often somebody was told since it opened, and ``told_at`` when last,
-    also in an earlier life. It is open while ``cleared_at`` is None. No personal data is in any of it.
+    also in an earlier life; ``critical_told_at`` when last that it is critical. It is open while ``cleared_at`` is
+    None. No personal data is in any of it.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     cleared_at: float | None = None
     acked_at: float | None = None
     acked_by: str = ""
+    critical_told_at: float = 0.0
 
     @property
     def is_open(self) -> bool:

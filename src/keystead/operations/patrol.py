@@ -10,12 +10,12 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
-from keystead.errors import KeysteadError, Unavailable
+from keystead.errors import Invalid, Unavailable
 from keystead.ids import new_uid
-from keystead.operations.alerts import Alerts
+from keystead.operations.alerts import MOST_NAME, Alerts
 from keystead.operations.delivery import NotDelivered, Webhook
 from keystead.operations.keys import ROUND
 from keystead.operations.models import AlertEvent, Event
@@ -67,18 +67,29 @@ class Patrol:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 troubles = await watcher.look()
-        except (KeysteadError, ErrorReply, TimeoutError, ValueError) as error:
-            counts.add("alert_watch_failures", kind=watcher.kind)
-            _log.warning("a watcher cannot look", kind=watcher.kind, error=type(error).__name__)
-            if isinstance(error, Unavailable):
-                raise
+        except Unavailable as error:
+            self._failed(watcher, error)
+            raise
+        except Exception as error:  # whatever is wrong with one watcher, the others look
+            self._failed(watcher, error)
             return
-        named = {trouble.subject for trouble in troubles}
-        for trouble in troubles:
-            await self._alerts.raise_(watcher.kind, trouble.subject, trouble.says, trouble.severity)
+        if troubles is None:
+            return
+        # First what is over: where too many are open, there is room again.
+        named = {trouble.subject[:MOST_NAME].strip() for trouble in troubles}
         for alert in await self._alerts.open():
             if alert.kind == watcher.kind and alert.subject not in named:
                 await self._alerts.clear(alert.kind, alert.subject)
+        for trouble in troubles:
+            try:
+                await self._alerts.raise_(watcher.kind, trouble.subject[:MOST_NAME], trouble.says, trouble.severity)
+            except Invalid as error:  # too many are open: those are told, and say enough
+                self._failed(watcher, error)
+                return
+
+    def _failed(self, watcher: Watcher, error: Exception) -> None:
+        counts.add("alert_watch_failures", kind=watcher.kind)
+        _log.warning("a watcher cannot look", kind=watcher.kind, error=type(error).__name__)
 
 
 class _Alone:
@@ -110,7 +121,7 @@ class _Alone:
         told = AlertEvent(uid=new_uid("alert"), event=event, kind=AWAY, subject="server", says=says,
                           severity="critical", at=now, opened_at=now)
         try:
-            await self._webhook([told], now=now)
+            await self._webhook([told], now=real(self._clock).now())
         except NotDelivered as error:
             _log.warning("an alert did not reach anybody yet", way="webhook", error=str(error))
             return False

@@ -24,6 +24,7 @@ LEAST_CALLS: Final = 10
 ROTATION_SECONDS: Final = 300.0
 PERSISTENCE_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 AUDIT_KEYS_PER_SECOND: Final = 10_000
+WALK_SECONDS: Final = 2.0  # so long a round waits for a walk of the keyspace, which goes on if it is not over then
 # Fields that say since when a value waits, the first that is there counts.
 SINCE: Final = ("last_queued_at", "queued_at", "received_at", "information_received_at", "created_at")
 
@@ -38,11 +39,11 @@ class Trouble:
 
 
 class Watcher(Protocol):
-    """``look`` says all that is wrong now. What it does not name any more is over."""
+    """``look`` says all that is wrong now. What it does not name any more is over; None: nothing new is known."""
 
     kind: str
 
-    async def look(self) -> Sequence[Trouble]: ...
+    async def look(self) -> Sequence[Trouble] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,23 +243,37 @@ class DeadLettersGrow:
 
 
 class UndeclaredKeys:
-    """Keys lie on the server that nothing declares. The keyspace is walked gently, and not every round."""
+    """Keys lie on the server that nothing declares. The keyspace is walked gently, and not every round.
+
+    A great one takes longer than a round, so the walk goes on beside the looks, and the look after its end tells.
+    """
 
     kind = "undeclared_keys"
 
     def __init__(self, valkey: Valkey, registry: Registry, *, every_seconds: float) -> None:
         self._valkey, self._registry, self._every = valkey, registry, every_seconds
         self._next_at = 0.0
-        self._last: Sequence[Trouble] = ()
+        self._walk: asyncio.Task[int] | None = None
 
-    async def look(self) -> Sequence[Trouble]:
+    async def look(self) -> Sequence[Trouble] | None:
         loop = asyncio.get_running_loop()
-        if loop.time() >= self._next_at:
-            found = await count_patterns(self._valkey, self._registry, keys_per_second=AUDIT_KEYS_PER_SECOND)
-            self._next_at = loop.time() + self._every
-            self._last = [Trouble("keyspace", f"{found.undeclared_keys:,} keys that nothing declares; "
-                                              "`keystead keys audit` groups them")] if found.undeclared_keys else ()
-        return self._last
+        if self._walk is None:
+            if loop.time() < self._next_at:
+                return None
+            self._walk = asyncio.create_task(self._count())
+            self._walk.add_done_callback(_look_at)
+        await asyncio.wait({self._walk}, timeout=WALK_SECONDS)
+        if not self._walk.done():
+            return None
+        walk, self._walk = self._walk, None
+        self._next_at = loop.time() + self._every
+        undeclared = walk.result()
+        return [Trouble("keyspace", f"{undeclared:,} keys that nothing declares; "
+                                    "`keystead keys audit` groups them")] if undeclared else ()
+
+    async def _count(self) -> int:
+        found = await count_patterns(self._valkey, self._registry, keys_per_second=AUDIT_KEYS_PER_SECOND)
+        return found.undeclared_keys
 
 
 class SqlAway:
@@ -291,6 +306,12 @@ def _lasting(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} seconds"
+
+
+def _look_at(task: "asyncio.Task[int]") -> None:
+    """Whoever stopped looking does not want to be warned of how it ended."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _as_it_is(reply: Any) -> Any:
