@@ -36,6 +36,21 @@ async def test_one_that_fails_opens_an_alert_that_the_next_one_clears(valkey, va
     assert told["bytes"] > 0 and [each.name for each in (tmp_path / "kept").iterdir()] == [told["path"].split("/")[-1]]
 
 
+async def test_one_that_fails_in_a_way_nobody_foresaw_opens_an_alert_too(valkey, valkey_server, tmp_path, monkeypatch):
+    app = app_at(valkey_server.url, tmp_path / "own")
+    alerts, book, backup = Alerts(valkey, SystemClock()), JobBook(), app.backup()
+
+    async def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(backup, "take", broken)
+    register(book, backup, alerts, BackupSettings(directory=str(tmp_path / "kept")))
+    with pytest.raises(OSError, match="Input"):
+        await book.get(TAKE).function()
+    (alert,) = await alerts.open()
+    assert alert.kind == ALERT and "OSError" in alert.says
+
+
 async def test_a_worker_has_it_in_its_calendar(valkey, valkey_server, tmp_path):
     off = app_at(valkey_server.url, tmp_path / "own")
     on = app_at(valkey_server.url, tmp_path / "own", backup__directory=str(tmp_path / "kept"))

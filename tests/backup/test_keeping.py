@@ -21,5 +21,15 @@ def test_the_newest_are_kept_and_nothing_else_is_touched(tmp_path):
     assert names[-1] in {path.name for path in tmp_path.iterdir()}
 
 
+def test_the_one_that_was_just_taken_stays_though_a_wrong_clock_left_later_names(tmp_path):
+    later = [tmp_path / file_name(1_900_000_000 + day * 86400) for day in range(3)]
+    taken = tmp_path / file_name(1_700_000_000)
+    for path in (*later, taken):
+        path.touch()
+    (tmp_path / file_name(1_600_000_000)).mkdir()
+    assert keep_newest(tmp_path, 3, spare=taken) == []
+    assert taken.exists()
+
+
 def test_names_sort_by_time():
     assert file_name(1_700_000_000) == "keystead-20231114T221320Z.backup" < file_name(1_700_000_001)

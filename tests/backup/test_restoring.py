@@ -1,5 +1,9 @@
 """Restoring a backup: what comes back, and what is refused before anything is touched."""
 
+import shutil
+import sqlite3
+from contextlib import closing
+
 import msgspec
 import pytest
 from sqlalchemy import select, text
@@ -105,6 +109,43 @@ async def test_a_cluster_comes_back_on_a_cluster_and_nowhere_else(cluster, valke
     restored = await Restore(app_at(valkey_cluster.url, tmp_path / "new").installation()).run(path)
     assert restored.keys >= 5 and await cluster.get("{msg:0}sms:x") == b"1"
     assert await cluster.hgetall("a-hash") == {b"x": b"1"}
+
+
+async def test_a_log_of_another_database_is_not_taken_for_changes_of_the_restored_one(
+    valkey, valkey_server, fresh_server, tmp_path
+):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    place = tmp_path / "elsewhere" / "rows.sqlite"
+    place.parent.mkdir()
+    with closing(sqlite3.connect(place, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("CREATE TABLE x (y)")
+        other.execute("INSERT INTO x VALUES (1)")
+        shutil.copy(f"{place}-wal", tmp_path / "wal")
+    place.unlink()
+    shutil.copy(tmp_path / "wal", f"{place}-wal")
+    target = app_at(fresh_server.url, tmp_path / "new", f"sqlite:///{place}")
+    with pytest.raises(Conflict, match="left of another database"):
+        await Restore(target.installation()).run(path)
+    assert not place.exists()
+
+
+async def test_a_linked_directory_stays_a_link_and_a_file_system_is_refused(
+    valkey, valkey_server, tmp_path, monkeypatch
+):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    (tmp_path / "disk" / "data").mkdir(parents=True)
+    link = tmp_path / "new"
+    link.symlink_to(tmp_path / "disk" / "data")
+    target = app_at(f"embedded://{link}", link)
+    with monkeypatch.context() as patched:
+        patched.setattr(restoring_module.Path, "is_mount", lambda self: True)
+        with pytest.raises(Invalid, match="--data"):
+            await Restore(target.installation()).run(path)
+    await Restore(target.installation()).run(path)
+    assert link.is_symlink() and (link / "keystead.sqlite").stat().st_size
+    assert (tmp_path / "disk" / "data" / "appendonlydir").is_dir()
+    assert [each.name for each in (tmp_path / "disk").iterdir()] == ["data"]
 
 
 async def test_what_is_not_empty_is_refused_and_stays(valkey, valkey_server, fresh_server, tmp_path):

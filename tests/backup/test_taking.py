@@ -8,13 +8,13 @@ from contextlib import closing
 import pytest
 
 from keystead.backup import check, last_backup
+from keystead.backup import taking as taking_module
 from keystead.backup.unpacking import unpack
 from keystead.errors import Conflict, Invalid, KeysteadError
 
 from .installations import app_at, contents, migrated
 
 SECRET = "ticket.secret"
-
 
 
 async def test_everything_is_in_the_archive(server, database_url, tmp_path):
@@ -43,6 +43,35 @@ async def test_everything_is_in_the_archive(server, database_url, tmp_path):
     assert noted is not None and noted.taken_at == manifest.head.taken_at and noted.bytes == taken.bytes
     checked = await check(tmp_path / "one.backup")
     assert checked.keys == 2 and checked.rows >= 1
+
+
+async def test_files_of_others_are_left_out_and_the_archive_can_be_restored(valkey, valkey_server, tmp_path):
+    app = app_at(valkey_server.url, tmp_path / "own")
+    place = tmp_path / "own" / "files"
+    place.mkdir(parents=True)
+    (place / "ours").write_bytes(b"1")
+    (place / "My photo (1).jpg").write_bytes(b"2")
+    (place / os.fsdecode(b"caf\xe9")).write_bytes(b"3")
+    os.mkfifo(place / "pipe")
+    async with migrated(app):
+        taken = await app.backup().take(tmp_path / "one.backup")
+    assert (await check(tmp_path / "one.backup")).manifest.files.count == 1
+    (warning,) = taken.manifest.warnings
+    assert "2 files" in warning and "My photo" in warning
+
+
+async def test_a_failure_that_nobody_foresaw_is_noted_too(valkey, valkey_server, tmp_path, monkeypatch):
+    def broken(*_):
+        raise PermissionError(13, "Permission denied")
+
+    app = app_at(valkey_server.url, tmp_path / "own")
+    monkeypatch.setattr(taking_module.Pins, "__enter__", broken)
+    async with migrated(app):
+        with pytest.raises(PermissionError):
+            await app.backup().take(tmp_path / "one.backup")
+    noted = await last_backup(valkey)
+    assert noted is not None and noted.failure == "PermissionError" and noted.failed_at > 0
+    assert not (tmp_path / "one.backup").exists()
 
 
 async def test_a_user_without_the_right_gets_a_backup_key_by_key_with_a_warning(valkey, valkey_server, tmp_path):

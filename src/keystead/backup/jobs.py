@@ -9,6 +9,7 @@ from keystead.backup.taking import Backup
 from keystead.errors import Invalid, KeysteadError
 from keystead.jobs import JobBook, Recurring, cron
 from keystead.operations import Alerts
+from keystead.scrubbing import failure_told
 from keystead.settings import BackupSettings
 from keystead.telemetry import counts
 
@@ -28,13 +29,14 @@ def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSett
         try:
             _make(directory)
             taken = await backup.take(directory / file_name(time.time()))
-        except KeysteadError as error:
+        except Exception as error:
             counts.add("backups_failed")
-            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {error}", "critical")
+            why = str(error) if isinstance(error, KeysteadError) else failure_told(error)
+            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {why}", "critical")
             raise
         counts.add("backups_taken")
         await alerts.clear(ALERT, "daily")
-        removed = keep_newest(directory, settings.keep_files)
+        removed = keep_newest(directory, settings.keep_files, spare=taken.path)
         return {"path": str(taken.path), "bytes": taken.bytes, "held_ms": taken.manifest.held_ms,
                 "warnings": list(taken.manifest.warnings), "removed": len(removed)}
 

@@ -18,13 +18,14 @@ def file_name(taken_at: float, *, suffix: str = "") -> str:
     return f"keystead-{datetime.fromtimestamp(taken_at, UTC):%Y%m%dT%H%M%SZ}{f'-{suffix}' if suffix else ''}.backup"
 
 
-def keep_newest(directory: Path, count: int) -> list[Path]:
+def keep_newest(directory: Path, count: int, *, spare: Path | None = None) -> list[Path]:
     """Remove all backups of a directory but the newest ones, and drafts of those that died. Other files stay.
 
+    ``spare`` is the one that was just taken: it stays also where a clock that was wrong once left names of later days.
     Says which backups were removed.
     """
-    found = sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name))
-    gone = found[: max(0, len(found) - max(1, count))]
+    found = sorted(path for path in directory.iterdir() if _NAME.fullmatch(path.name) and path.is_file())
+    gone = [path for path in found[: max(0, len(found) - max(1, count))] if spare is None or path.name != spare.name]
     for path in gone:
         path.unlink(missing_ok=True)
     for draft in (*directory.glob(".keystead-*.partial"), *directory.glob(".keystead-*.work")):

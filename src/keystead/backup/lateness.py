@@ -28,4 +28,5 @@ class BackupLate:
         if hours * 3600 < self._late:
             return []
         says = f"the last backup was taken {hours:.0f} hours ago" if taken_at else f"no backup for {hours:.0f} hours"
-        return [Trouble("daily", says + (f"; the last one failed: {last.failure}" if last and last.failure else ""))]
+        why = last.failure if last is not None and last.failed_at > taken_at else ""
+        return [Trouble("daily", says + (f"; the last one failed: {why}" if why else ""))]

@@ -78,13 +78,17 @@ class Restore:
 
     async def _into_directory(self, path: Path, head: Head, prepare: Prepare | None, told: Progress) -> Restored:
         target = self._to.data_directory.expanduser().absolute()
+        place = target.resolve()  # a link stays one
+        if place.is_mount():
+            raise Invalid(f"{target} is where a file system begins, and cannot appear in one step; name a directory in "
+                          f"it: --data {target / 'data'}")
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise Conflict(f"{target} is not empty; name another directory with --data, or move it away")
         if head.layout != "plain":
             raise Invalid(f"{path} was taken from a cluster, whose keys have other names than those of one server; "
                           "restore it to a cluster with --url cluster://...")
         await self._require_free(inside=target)
-        staging = target.with_name(f".{target.name}.{secrets.token_hex(6)}.restoring")
+        staging = place.with_name(f".{place.name}.{secrets.token_hex(6)}.restoring")
         try:
             staging.mkdir(mode=0o700, parents=True)
         except OSError as error:
@@ -106,7 +110,7 @@ class Restore:
             tidy(made)
             await self._put_sql(unpacked, told, inside=target, made=made)
             self._put_files(unpacked, inside=target, made=made)
-            await in_thread(_appear, made, target)
+            await in_thread(_appear, made, place)
             return Restored(unpacked.manifest, keys, self._said(unpacked))
         finally:
             await in_thread(shutil.rmtree, staging, True)
@@ -199,6 +203,9 @@ class Restore:
         if address.dialect == "sqlite":
             if address.path.exists() and address.path.stat().st_size and not _is_within(address.path, inside):
                 raise Conflict(f"{address.shown} is there already; move it away, or name another one with store.url")
+            for left in (Path(f"{address.path}{end}") for end in ("-wal", "-journal")):
+                if left.exists() and not _is_within(left, inside):  # it would be taken for changes of the restored one
+                    raise Conflict(f"{left} is left of another database; move it away")
         else:
             async with Database.open(self._to.database_url) as database, database.reading() as sql:
                 await require_empty(sql, self._to.tables(), database.shown)

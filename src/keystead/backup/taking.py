@@ -23,7 +23,9 @@ from keystead.backup.threads import Stop, entered, in_thread
 from keystead.engine import EmbeddedServer, ErrorReply, Valkey, attach, connect
 from keystead.engine.snapshot import NotPermitted
 from keystead.errors import KeysteadError, Unavailable
+from keystead.scrubbing import failure_told
 from keystead.settings import EmbeddedSettings
+from keystead.store.files import is_key
 
 HOLD_SECONDS: Final = 3.0
 
@@ -58,8 +60,8 @@ class Backup:
         """
         try:
             return await self._take(path, progress or silent)
-        except KeysteadError as error:
-            await self._note_failure(str(error))
+        except Exception as error:
+            await self._note_failure(failure_told(error) if not isinstance(error, KeysteadError) else str(error))
             raise
 
     async def _take(self, path: Path, progress: Progress) -> Taken:
@@ -201,13 +203,19 @@ class _Work:
         if pins is None:
             self.warnings.append("object files lie in a bucket and are not in the backup")
             return ObjectFilesPart(kept_elsewhere=True)
-        count, size, digest = 0, 0, sha256()
+        count, size, digest, strangers = 0, 0, sha256(), []
         for name, place in pins.files():
+            if not is_key(name) or not place.is_file():  # such a name no store gives, and a restore would refuse it
+                strangers += [name] if not is_key(name) else []
+                continue
             with suppress(FileNotFoundError):
                 length, checksum = self._add_file(FILES + name, place, False)
                 digest.update(f"{checksum} {FILES}{name}\n".encode())
                 count, size = count + 1, size + length
                 self._progress("object files", count, 0)
+        if strangers:
+            self.warnings.append(f"{len(strangers)} files in the directory of files are not Keystead's and are not in "
+                                 f"the backup: {', '.join(map(ascii, strangers[:3]))}")
         return ObjectFilesPart(count, size, digest.hexdigest() if count else "")
 
     def _add_file(self, name: str, place: Path, listed: bool) -> tuple[int, str]:

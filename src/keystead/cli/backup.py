@@ -99,7 +99,7 @@ def _take(app: "App", file: Path | None, to: Path | None, keep: int | None, form
     assert file is not None
     with _progress() as told:
         taken = wait_for(_stopped_by_sigterm(app.backup().take(file, told)))
-    removed = keep_newest(to, keep) if to is not None and keep is not None else []
+    removed = keep_newest(to, keep, spare=file) if to is not None and keep is not None else []
     facts = _taken_facts(taken)
     if format is Format.JSON:
         write_json(facts | {"removed": [str(path) for path in removed]})

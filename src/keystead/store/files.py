@@ -81,9 +81,14 @@ def open_files(url: str) -> AbstractAsyncContextManager[ObjectFiles]:
     raise Invalid(f"files cannot lie at {parts.scheme or 'an address without a scheme'}: use file:///DIR or s3://BUCKET")
 
 
+def is_key(text: str) -> bool:
+    """Whether it can name an object anywhere."""
+    return len(text) <= MOST_KEY_CHARACTERS and _KEY.fullmatch(text) is not None
+
+
 def checked_key(key: str) -> str:
     """The key, if it can name an object anywhere; otherwise ``Invalid``."""
-    if len(key) > MOST_KEY_CHARACTERS or not _KEY.fullmatch(key):
+    if not is_key(key):
         raise Invalid(
             "this cannot name a file: names are letters, digits and . _ = ~ - in parts divided by /, no part begins "
             f"with a dot or is longer than 200, {MOST_KEY_CHARACTERS} in all"
