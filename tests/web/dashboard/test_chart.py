@@ -28,4 +28,5 @@ def test_whole_chart_starts_with_what_moves():
     history = samples(1.0, 2.0)
     whole = options(history, 1000)
     assert whole["series"][0]["data"] == moved(history, 1000)["series"][0]["data"]
+    assert whole["xAxis"]["axisLabel"]["formatter"] == "{HH}:{mm}:{ss}"
     assert whole["animation"] is False

@@ -3,10 +3,18 @@
 import pytest
 from playwright.async_api import expect
 
+from keystead.clock import Pace, SystemClock
 from keystead.edge.keys import API_IP
+from keystead.web.dashboard.frame import demonstration_html
 from keystead.web.dashboard.menu import DESTINATIONS
 
 pytestmark = pytest.mark.browser
+
+
+def test_a_demonstration_says_how_fast_its_clock_runs():
+    assert demonstration_html(SystemClock()) == ""
+    text = demonstration_html(SystemClock(pace=Pace(144.0, 1_800_000_000.0, 1_800_003_600.0)))
+    assert "144 times as fast since 08:00 UTC" in text and "(a minute is 2 h 24 min)" in text
 
 
 @pytest.mark.parametrize("path", ["/", "/keys", "/people", "/find?q=x", "/settings", "/pattern?name=x", "/key?key=x",

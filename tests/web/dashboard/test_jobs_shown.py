@@ -43,6 +43,11 @@ def test_when_something_is_due(at, text):
     assert due(at, 1000) == text
 
 
+def test_a_fast_clock_does_not_make_seconds_look_like_minutes():
+    assert due(1000 - 400, 1000, speed=144) == "now"
+    assert due(1000 - 900, 1000, speed=144) == "15 min overdue"
+
+
 def test_moments():
     assert ago(None, 1000) == "\N{EN DASH}" and ago(940, 1000) == "1 min"
     assert moment(0) == "" and moment(1_800_000_000) == "2027-01-15 08:00:00 UTC"

@@ -21,8 +21,13 @@ def tasks(**facts):
 
 def test_entry_tells_next_and_last_run():
     row = recurring_row(RecurringView("mail", "17", "shop.greet", 1060.0, 940.0), 1000)
-    assert "shop.greet" in row.cells[0] and "mail" in row.cells[0]
+    assert "shop.<wbr>greet" in row.cells[0] and "mail" in row.cells[0]
     assert "in 1 min" in row.cells[1] and "1 min ago" in row.cells[2]
+
+
+def test_entry_of_a_fast_clock_is_late_in_real_seconds_only():
+    entry = RecurringView("mail", "17", "shop.greet", 600.0, 540.0)
+    assert "overdue" in recurring_row(entry, 1000).cells[1] and ">now<" in recurring_row(entry, 1000, 144).cells[1]
 
 
 def test_entry_without_a_name_says_what_it_is():

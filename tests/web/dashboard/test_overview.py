@@ -117,6 +117,14 @@ def test_what_needs_somebody_comes_worst_first_with_the_way_to_mend_it():
     assert "Nothing is stuck" in troubles_html([], known=True)
 
 
+def test_a_late_run_is_said_where_the_title_looks():
+    seen = look(recurring=(RecurringView("hot", "h", "rotate", NOW - 600, None),))
+    found = troubles(seen, FACTS, now=NOW)
+    assert [(one.title, one.address) for one in found] == [("1 recurring job late", "/jobs")]
+    assert verdict(seen, [], found) == ("Works, 1 thing to look at", "warn")
+    assert not troubles(seen, FACTS, now=NOW, speed=144)
+
+
 def test_an_alert_is_not_said_twice():
     alert = Alert(kind="provider_down", subject="sms", says="calls fail", severity="critical", opened_at=NOW - 90,
                   version=1, seen_at=NOW)

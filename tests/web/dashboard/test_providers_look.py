@@ -30,5 +30,6 @@ def test_the_state_is_the_worst_that_holds():
 
     assert state() == "idle" and state(calls=20) == "answering"
     assert state(calls=20, failed_calls=4) == "failing" and state(calls=20, failed_calls=3) == "answering"
+    assert state(calls=2, failed_calls=2) == "refusing"
     assert state(paused=True) == "paused" and state(paused=True, paused_seconds=3.0) == "resting"
     assert state(breaker="open", paused=True) == "down" and state(breaker="probing") == "probing"

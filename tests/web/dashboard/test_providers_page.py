@@ -32,12 +32,15 @@ def test_the_verdict_names_who_is_down_and_what_is_not_real():
     assert "A provider is down" in text and "15 of the last 20 calls failed, 5 messages wait" in text
     assert "Push goes to our own" in text and "nothing is delivered" in text
     assert "Providers are down" in verdict_html([DOWN, replace(DOWN, channel="email")])
+    refusing = replace(FINE, now=replace(QUIET, calls=2, failed_calls=2))
+    assert "A provider may be down. <b>Text</b>: 2 of the last 2 calls failed." in verdict_html([refusing])
     failing = replace(FINE, now=replace(QUIET, calls=20, failed_calls=8))
     assert "No provider is down. <b>Text</b>: answers, with failures" in verdict_html([failing])
 
 
 def test_the_state_of_the_page():
     assert standing([DOWN, FINE]) == ("1 provider down", "away")
+    assert standing([replace(FINE, now=replace(QUIET, calls=2, failed_calls=2))]) == ("Calls fail", "away")
     assert standing([FINE]) == ("Answering", "")
     assert standing([replace(FINE, now=QUIET)]) == ("Not asked lately", "idle")
     assert standing([replace(FINE, now=replace(QUIET, paused=True))]) == ("Needs a look", "warn")

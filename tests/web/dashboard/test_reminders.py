@@ -37,6 +37,8 @@ def test_the_page_begins_with_what_matters():
     assert "whoever wants it" in summary(Wishes(EMPTY, {}, {}))
     texts = tile_texts(RemindersLook(5, 160.0, (), ()), wishes, None, 100.0)
     assert [value for value, _ in texts] == ["6", "60", "0", "5", "in 1 min", "0"]
+    soon = [tile_texts(RemindersLook(5, at, (), ()), wishes, None, 100.0)[4][0] for at in (100 + 3 * 3600 + 600, 40.0)]
+    assert soon == ["in 3 h", "now"]
 
 
 def test_progress_of_a_zone_is_told_in_words():

@@ -20,6 +20,8 @@ def test_people_of_several_days_are_not_added_up():
         ("3", "today so far")
     months = Tile("active", "", days=(10, 20), labels=("2026-02", "2026-03"), live=1, distinct=True, monthly=True)
     assert tile_texts(months, WEEK) == ("10", "in 2026-02, 20 this month so far")
+    first = Tile("active", "", days=(0, 0, 3), labels=LABELS, live=1, distinct=True)
+    assert tile_texts(first, WEEK) == ("3", "today so far")
     over = Tile("active", "", days=(10, 20), labels=LABELS[:2], distinct=True)
     assert tile_texts(over, WEEK) == ("20", "on 2026-03-02")
 

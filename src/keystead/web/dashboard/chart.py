@@ -45,8 +45,8 @@ def options(samples: Iterable[RateSample], now: float) -> dict[str, Any]:
         "xAxis": {
             "type": "time", **moving["xAxis"], "axisLine": {"lineStyle": {"color": _GRID}}, "axisTick": {"show": False},
             "axisLabel": {
-                "color": _QUIET, "fontSize": 11.5, "hideOverlap": True,
-                "formatter": {"hour": "{HH}:{mm}", "minute": "{HH}:{mm}", "second": "{HH}:{mm}:{ss}"},
+                "color": _QUIET, "fontSize": 11.5, "hideOverlap": True, "showMinLabel": False, "showMaxLabel": False,
+                "formatter": "{HH}:{mm}:{ss}",  # every label alike: a bare minute among seconds looks like a gap
             },
             "minInterval": 10_000, "splitNumber": 6, "splitLine": {"show": False},
         },

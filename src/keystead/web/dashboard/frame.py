@@ -10,7 +10,8 @@ from typing import Final
 
 from nicegui import ui
 
-from keystead.clock import Clock, real
+from keystead.clock import Clock, SystemClock, real, speed_of
+from keystead.web.dashboard.jobs_shown import moment
 from keystead.web.dashboard.menu import menu_html, shortcuts_html
 from keystead.web.dashboard.shown import shown_duration
 from keystead.web.plain_pages import MARK
@@ -42,6 +43,7 @@ def page_frame(sampler: Sampler, clock: Clock, *, current: str = "", key: str = 
         with ui.element("main").classes("ks-page"):
             ui.html('<span id="content" tabindex="-1"></span>', sanitize=False)
             _banner(sampler, clock)
+            _demonstration(clock)
             yield
     ui.html(_help(), sanitize=False)
 
@@ -80,6 +82,29 @@ def _help() -> str:
         f"<dl>{shortcuts_html()}</dl><p>The search understands a key, a pattern, the uid of a message or job, a person "
         "by sub, name, email address or phone number, a tenant, and a setting.</p></dialog>"
     )
+
+
+def _demonstration(clock: Clock) -> None:
+    """Said once, on every page: ages and days are those of a clock that runs faster."""
+    if speed_of(clock) == 1:
+        return
+    note = ui.html("", sanitize=False).classes("ks-demo").props("role=note")
+
+    def look() -> None:
+        note.set_content(demonstration_html(clock))
+
+    look()
+    ui.timer(LOOK_SECONDS, look)
+
+
+def demonstration_html(clock: Clock) -> str:
+    """How fast the clock runs, since when, and what it shows; nothing for a real one."""
+    if not isinstance(clock, SystemClock) or clock.pace.speed == 1:
+        return ""
+    speed, began = clock.pace.speed, clock.pace.real_at
+    return (f"<b>Demonstration</b><span>Its clock runs {speed:g} times as fast since {moment(began)[11:16]} UTC (a "
+            f"minute is {shown_duration(60 * speed)}) and shows <time>{moment(clock.now())[:16]} UTC</time>. Ages go "
+            "by it, rates are real.</span>")
 
 
 def _banner(sampler: Sampler, clock: Clock) -> None:

@@ -8,7 +8,7 @@ from html import escape
 from nicegui import ui
 
 from keystead.app import Running
-from keystead.clock import real
+from keystead.clock import real, speed_of
 from keystead.settings import ValkeySettings
 from keystead.web.dashboard import jobs_chart
 from keystead.web.dashboard.frame import LOOK_SECONDS, page_frame
@@ -58,7 +58,8 @@ async def show_jobs(running: Running, sampler: Sampler, watch: JobsWatch, rates:
             looks += [_tiles(watch), _rate_card(running, rates), queues_card(watch, step_in), workers_card(watch),
                       failed_card(watch, step_in), jobs_card(watch, step_in)]
             with ui.element("div").classes("ks-halves"):
-                looks += [recurring_card(watch), tasks_card(watch)]
+                speed = speed_of(running.clock)
+                looks += [recurring_card(watch, speed), tasks_card(watch, speed)]
 
     def look() -> None:
         watch.want()

@@ -10,6 +10,7 @@ from keystead.web.dashboard.shown import NOTHING, chip, shown_count, shown_durat
 
 LONGEST_JSON = 6000
 LONGEST_LINE = 300
+PATIENCE_SECONDS = 5.0
 
 # The tone of each state and place, as chips show them.
 TONES = {
@@ -48,10 +49,11 @@ def ago(at: float | None, now: float) -> str:
     return NOTHING if not at else shown_duration(now - at)
 
 
-def due(at: float | None, now: float) -> str:
+def due(at: float | None, now: float, speed: float = 1.0) -> str:
+    """``speed``: of the clock by which both are told. What is late by a few real seconds is only being handed over."""
     if at is None:
         return NOTHING
-    return f"in {shown_duration(at - now)}" if at - now >= 1 else "now" if now - at < 5 else \
+    return f"in {shown_duration(at - now)}" if at - now >= 1 else "now" if now - at < PATIENCE_SECONDS * speed else \
         f"{shown_duration(now - at)} overdue"
 
 

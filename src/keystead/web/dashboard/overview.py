@@ -88,7 +88,8 @@ async def show_overview(
 
 def _judged(running: Running, sampler: Sampler, census: Census, shared: Shared[OverviewLook]) -> list[Trouble]:
     stray = census.counts.undeclared_keys if census.counts is not None else 0
-    return troubles(shared.value, sampler.facts, stray_keys=stray, now=running.clock.now())
+    return troubles(shared.value, sampler.facts, stray_keys=stray, now=running.clock.now(),
+                    speed=speed_of(running.clock))
 
 
 def _head(running: Running, sampler: Sampler, census: Census, shared: Shared[OverviewLook]) -> Look:
@@ -104,17 +105,10 @@ def _head(running: Running, sampler: Sampler, census: Census, shared: Shared[Ove
         words, tone = verdict(shared.value, found, _judged(running, sampler, census, shared))
         title.set_content(escape(words))
         title.classes(remove="good warn bad idle", add=f"ks-verdict {tone}")
-        below.set_content(escape(f"{summary(facts)}.{_fast(running)}" if facts else "Waiting for the first answer…"))
+        below.set_content(escape(f"{summary(facts)}." if facts else "Waiting for the first answer…"))
         line.set_content(health_html(found))
 
     return look
-
-
-def _fast(running: Running) -> str:
-    speed = speed_of(running.clock)
-    if speed == 1:
-        return ""
-    return f" A demonstration: time runs {speed:g} times as fast, it is {moment(running.clock.now())[:16]} UTC."
 
 
 def health_html(found: Sequence[Part]) -> str:

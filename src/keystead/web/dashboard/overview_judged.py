@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import quote
 
+from keystead.jobs.inspection_views import RecurringView
 from keystead.jobs.tenants import TenantView
 from keystead.operations.models import Alert
 from keystead.web.dashboard.jobs_shown import job_address, plural
@@ -112,11 +113,14 @@ def _workers(look: OverviewLook) -> Part:
     return Part("Workers", "good", f"{alive} alive{busy}", "/jobs")
 
 
+def _late(look: OverviewLook, now: float, speed: float) -> list[RecurringView]:
+    return [one for one in look.recurring if one.next_at < now - LATE_SECONDS * speed]
+
+
 def _schedule(look: OverviewLook, now: float, speed: float) -> Part:
     if not look.recurring:
         return Part("Schedule", "idle", "nothing is planned", "/jobs")
-    late = [one for one in look.recurring if one.next_at < now - LATE_SECONDS * speed]
-    if late:
+    if late := _late(look, now, speed):
         return Part("Schedule", "warn", f"{plural(len(late), 'run')} late", "/jobs")
     left = look.recurring[0].next_at - now
     return Part("Schedule", "good", f"next run in {shown_duration(left)}" if left >= 1 else "next run now", "/jobs")
@@ -158,7 +162,8 @@ def verdict(look: OverviewLook | None, found: list[Part], troubles: list[Trouble
 
 
 def troubles(
-    look: OverviewLook | None, facts: ServerFacts | None, *, stray_keys: int = 0, now: float = 0.0
+    look: OverviewLook | None, facts: ServerFacts | None, *, stray_keys: int = 0, now: float = 0.0,
+    speed: float = 1.0,
 ) -> list[Trouble]:
     """What is stuck or failing, worst first. What an open alert says already is not said twice."""
     if look is None:
@@ -176,6 +181,9 @@ def troubles(
             f"{shown_bytes(facts.memory_limit_bytes)}", "/keys?order=memory", "See what weighs most"))
     dead = " ".join(alert.subject for alert in look.alerts if alert.kind == "dead_letters").split()
     found += _job_troubles(look, dead)
+    if late := _late(look, now, speed):
+        found.append(Trouble("late", "warn", f"{plural(len(late), 'recurring job')} late", "Planned, and not queued: "
+                             f"{', '.join(one.title for one in late[:3])}.", "/jobs", "See which"))
     if look.messages is not None:
         found += _message_troubles(look.messages, kinds, dead)
     if (loud := noisy_tenant(look.tenants)) is not None and "tenant_noisy" not in kinds:

@@ -66,7 +66,8 @@ class ProviderLook:
 
     @property
     def state(self) -> str:
-        """``down``, ``probing``, ``paused``, ``resting``, ``failing`` (some calls fail), ``answering`` or ``idle``."""
+        """``down``, ``probing``, ``paused``, ``resting``, ``refusing`` (every call fails, too few yet for the breaker),
+        ``failing`` (some calls fail), ``answering`` or ``idle``."""
         one = self.now
         if one.breaker != "closed":
             return "down" if one.breaker == "open" else "probing"
@@ -74,6 +75,8 @@ class ProviderLook:
             return "paused"
         if one.paused:
             return "resting"
+        if one.calls and one.failed_calls >= one.calls:
+            return "refusing"
         if one.calls and one.failed_calls * 5 >= one.calls:
             return "failing"
         return "answering" if one.calls else "idle"

@@ -22,8 +22,8 @@ SHOWN_CALLS: Final = 100
 STATES: Final = {
     "down": ("Down: the breaker is open", "bad"), "probing": ("One call tries whether it is back", "bad"),
     "paused": ("Paused by somebody", "warn"), "resting": ("Asked for a rest", "warn"),
-    "failing": ("Answers, with failures", "warn"), "answering": ("Answers", "good"),
-    "idle": ("Not asked lately", ""),
+    "refusing": ("Every call failed lately", "bad"), "failing": ("Answers, with failures", "warn"),
+    "answering": ("Answers", "good"), "idle": ("Not asked lately", ""),
 }
 
 
@@ -64,6 +64,8 @@ def standing(providers: Sequence[ProviderLook]) -> tuple[str, str]:
     states = [one.state for one in providers]
     if down := sum(state in ("down", "probing") for state in states):
         return f"{plural(down, 'provider')} down", "away"
+    if "refusing" in states:
+        return "Calls fail", "away"
     if any(state in ("paused", "resting", "failing") for state in states):
         return "Needs a look", "warn"
     return ("Answering", "") if "answering" in states else ("Not asked lately", "idle")
@@ -82,6 +84,9 @@ def verdict_html(providers: Sequence[ProviderLook]) -> str:
         words = "; ".join(f"<b>{NAMES[one.channel]}</b>: {_calls_said(one)}, {plural(_waiting(one), 'message')} "
                           f"{'waits' if _waiting(one) == 1 else 'wait'}" for one in down)
         return verdict(f"{'A provider is' if len(down) == 1 else 'Providers are'} down. {words}.{honest}", "bad")
+    if refusing := [one for one in providers if one.state == "refusing"]:
+        words = "; ".join(f"<b>{NAMES[one.channel]}</b>: {_calls_said(one)}" for one in refusing)
+        return verdict(f"A provider may be down. {words}.{honest}", "bad")
     if ill:
         words = "; ".join(f"<b>{NAMES[one.channel]}</b>: {escape(STATES[one.state][0].lower())}" for one in ill)
         return verdict(f"No provider is down. {words}.{honest}", "warn")

@@ -16,12 +16,12 @@ from keystead.reminders.models import Progress
 from keystead.reminders.stats import ASSIGN_RUN, SEND_RUN
 from keystead.stats import Series
 from keystead.stats.charts_live import RunView
-from keystead.web.dashboard.jobs_shown import due, number, plural
+from keystead.web.dashboard.jobs_shown import number, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.messages import messages_frame
 from keystead.web.dashboard.messages_person import time_said
 from keystead.web.dashboard.reminders_heat import busiest, heat_html
-from keystead.web.dashboard.shown import NOTHING, chip, shown_count
+from keystead.web.dashboard.shown import NOTHING, chip, shown_count, shown_duration
 from keystead.web.dashboard.stats_frame import Look, keep_looking, problem_banner
 from keystead.web.dashboard.stats_runs import COLUMNS as RUN_COLUMNS
 from keystead.web.dashboard.stats_runs import run_row
@@ -177,10 +177,15 @@ def tile_texts(
             for name in CHANNELS]
     made.append((NOTHING, "") if live is None else (shown_count(live.queued), "have their time"))
     next_at = live.next_at if live else None
-    made.append((NOTHING, "none has its time") if next_at is None else (due(next_at, now), "is handed over"))
+    made.append((NOTHING, "none has its time") if next_at is None else (_soon(next_at - now), "is handed over"))
     days = sent.counts["sent"] if sent else [0]
     made.append((shown_count(sum(days)), f"handed over in {SHOWN_DAYS} days"))
     return made
+
+
+def _soon(seconds: float) -> str:
+    """Only the largest unit: a tile has no room for two, and what is due now is being handed over."""
+    return "now" if seconds < 1 else f"in {' '.join(shown_duration(seconds).split()[:2])}"
 
 
 def _tiles(
@@ -240,8 +245,9 @@ def _jobs(running: Running, live: Shared[RemindersLook], wishes: Shared[Wishes])
         with ui.element("div").classes("ks-card-head"):
             ui.html("Last runs", sanitize=True, tag="h2")
         runs = LiveTable(RUN_COLUMNS, classes="ks-runs")
-    with ui.element("section").classes("ks-card").props('aria-label="Progress"'):
-        with ui.element("div").classes("ks-card-head"):
+    with (ui.element("section").classes("ks-card").props('aria-label="Progress"'),
+          ui.element("details").classes("ms-fold")):
+        with ui.element("summary").classes("ks-card-head"):
             ui.html("Times chosen, by zone", sanitize=True, tag="h2")
             says = ui.html("", sanitize=True).classes("quiet")
         zones = LiveTable(ZONE_COLUMNS, classes="ms-zones")

@@ -23,7 +23,7 @@ def tile_texts(tile: Tile, shown: StatsRange) -> tuple[str, str]:
     now = f"{shown_count(tile.days[-1])} {'this month' if tile.monthly else 'today'} so far" if tile.live else ""
     if not tile.distinct:
         return shown_count(sum(tile.days)), _listed(shown.said, now)
-    if tile.live >= len(tile.days):
+    if not any(tile.days[: len(tile.days) - tile.live]):  # the first day: what is over says nothing yet
         return shown_count(tile.days[-1]), f"{'this month' if tile.monthly else 'today'} so far"
     over = len(tile.days) - tile.live - 1
     return shown_count(tile.days[over]), _listed(f"{'in' if tile.monthly else 'on'} {tile.labels[over]}", now)

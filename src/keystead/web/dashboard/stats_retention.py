@@ -1,5 +1,6 @@
 """Who came back: the heat map of those who joined together, and a line for each period."""
 
+from dataclasses import replace
 from html import escape
 from typing import Final, Literal
 from urllib.parse import quote, urlencode
@@ -40,7 +41,7 @@ async def show_retention(
     clock, step = running.clock, step_of(by, shown)
 
     async def read(_: CohortGrid | None) -> CohortGrid:
-        return await running.charts.cohorts(one.name, *shown.bounds(one, clock.now()), step)
+        return since_the_first(await running.charts.cohorts(one.name, *shown.bounds(one, clock.now()), step))
 
     shared = watch.share(("cohorts", one.name, shown, step), read, EVERY_SECONDS)
     await shared.first()
@@ -101,6 +102,14 @@ async def show_retention(
     save.on("click", lambda: keep(0, "came back, by when they joined", "cohorts"))
     save_lines.on("click", lambda: keep(1, "rate by period", "rates"))
     keep_looking(look, shared)
+
+
+def since_the_first(grid: CohortGrid) -> CohortGrid:
+    """Without the rows before anybody joined; a grid of nobody keeps its last row."""
+    first = next((at for at, amount in enumerate(zip(grid.sizes, grid.late, strict=True)) if any(amount)),
+                 max(0, len(grid.sizes) - 1))
+    return replace(grid, labels=grid.labels[first:], sizes=grid.sizes[first:], retained=grid.retained[first:],
+                   late=grid.late[first:])
 
 
 def _data(series: dict[str, object]) -> dict[str, object]:
