@@ -11,7 +11,7 @@ from keystead.edge import Begun, Caller, CallerKind, KeptAnswer, KeyInUse, KeyRe
 from keystead.edge.idempotency import MOST_ANSWER_BYTES
 from keystead.edge.keys import CLAIM_SECONDS, REPEAT, REPEAT_SECONDS
 from keystead.engine import Valkey
-from keystead.errors import Invalid
+from keystead.errors import Invalid, Unavailable
 
 ADA, BEN = Caller(CallerKind.PROGRAM, "ada"), Caller(CallerKind.PROGRAM, "ben")
 DONE = KeptAnswer(201, ((b"content-type", b"application/json"),), b'{"name": "Ada Lovelace"}')
@@ -117,3 +117,26 @@ async def test_of_any_number_at_once_one_runs(server: Valkey, seed: int) -> None
         answers = await asyncio.gather(*(client(key) for key in keys * 12))
     assert ran == Counter(keys)
     assert Counter(answer.body.decode() for answer in answers) == Counter({f"{key} 1": 12 for key in keys})
+
+
+async def test_an_answer_is_not_for_a_token_of_the_same_name_that_is_for_less(server: Valkey) -> None:
+    found = repeats(server)
+    begun = await found.begin(Caller(CallerKind.PROGRAM, "shop", frozenset({"users"})), "k", b"request")
+    assert isinstance(begun, Begun) and await found.keep(begun, DONE)
+    for scopes in ((), ("metrics",), ("metrics", "users")):
+        assert isinstance(await found.begin(Caller(CallerKind.PROGRAM, "shop", frozenset(scopes)), "k", b"request"),
+                          Begun), scopes
+
+
+async def test_a_full_server_remembers_nothing_and_spoils_nothing(valkey: Valkey) -> None:
+    found = repeats(valkey)
+    begun = await found.begin(ADA, "k", b"request")
+    assert isinstance(begun, Begun)
+    await valkey.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(Unavailable, match="memory full"):
+            await found.begin(BEN, "k", b"request")
+        assert not await found.prolong(begun)
+        assert not await found.keep(begun, DONE), "the request was done; it is only not remembered"
+    finally:
+        await valkey.config_set("maxmemory", 0)

@@ -17,6 +17,7 @@ from keystead.edge.keys import CLAIM_SECONDS, REPEAT, REPEAT_SECONDS
 from keystead.edge.refusals import KeyInUse, KeyReused
 from keystead.edge.tickets import Tickets
 from keystead.engine import Script, Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, Unavailable
 from keystead.telemetry import counts, logger
 
@@ -66,12 +67,18 @@ class Repeats:
         """
         if not 1 <= len(key) <= MOST_KEY_CHARACTERS or not (key.isascii() and key.isprintable()):
             raise Invalid(f"the header {HEADER} takes 1 to {MOST_KEY_CHARACTERS} printable ASCII characters")
-        whose = f"{caller.kind.value}\0{caller.subject}\0{key}".encode("utf-8", "surrogatepass")
+        # Two tokens of one name may be for different things; an answer is for whoever may ask for it.
+        scopes = ",".join(sorted(caller.scopes))
+        whose = f"{caller.kind.value}\0{caller.subject}\0{scopes}\0{key}".encode("utf-8", "surrogatepass")
         begun = Begun(sha256(whose).hexdigest(), secrets.token_urlsafe(12), self._tickets.derive(b"repeats", whose))
-        reply: list[Any] = await _CLAIM(
-            self._valkey, keys=[REPEAT.at(begun.entry)],
-            args=[sha256(request).hexdigest(), begun.claim, CLAIM_SECONDS * 1000],
-        )
+        try:
+            reply: list[Any] = await _CLAIM(
+                self._valkey, keys=[REPEAT.at(begun.entry)],
+                args=[sha256(request).hexdigest(), begun.claim, CLAIM_SECONDS * 1000],
+            )
+        except ErrorReply as error:
+            raise Unavailable("requests with an idempotency key cannot be remembered: the server refuses to write; is "
+                              "its memory full?") from error
         said = reply[0].decode()
         counts.add("edge_repeats", outcome=said)
         if said == "claimed":
@@ -103,7 +110,7 @@ class Repeats:
         try:
             done: bool = await _END(self._valkey, keys=[REPEAT.at(begun.entry)],
                                     args=[begun.claim, round(held_seconds * 1000), raw], decode=bool)
-        except Unavailable:
+        except (Unavailable, ErrorReply):
             # The request itself was done. A repeat may run it again once the claim has lapsed.
             _log.warning("what became of a request with an idempotency key was not kept")
             counts.add("edge_repeats", outcome="not_kept")
