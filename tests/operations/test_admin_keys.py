@@ -1,6 +1,7 @@
 """Keys of programs."""
 
 import asyncio
+from contextlib import asynccontextmanager
 
 import pytest
 from sqlalchemy import select
@@ -108,3 +109,24 @@ async def test_when_it_was_used_is_written_down_about_once_a_minute(database: Da
 async def test_nonsense_is_refused(database: Database, clock, name, scopes, seconds) -> None:
     with pytest.raises(Invalid):
         await AdminKeys(database, clock).create(name, scopes, lasts_seconds=seconds)
+
+
+async def test_rows_read_before_a_change_do_not_undo_it(database: Database, clock, monkeypatch) -> None:
+    """A refresh that is under way while a key is made and another is revoked."""
+    keys = await AdminKeys.open(database, clock)
+    old = await keys.create("old", ["jobs"])
+    plain, made = Database.reading, []
+
+    @asynccontextmanager
+    async def slow(self):
+        async with plain(self) as sql:
+            yield sql
+        if not made:  # the rows are read, and not yet known
+            made.append(None)
+            await keys.revoke(old.id)
+            made.append(await keys.create("new", ["jobs"]))
+
+    monkeypatch.setattr(Database, "reading", slow)
+    await keys.refresh()
+    assert keys.find(old.text) is None, "a key that was taken back works no more"
+    assert keys.find(made[1].text) is not None

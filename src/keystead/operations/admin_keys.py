@@ -76,6 +76,7 @@ class AdminKeys:
         self._database, self._clock = database, clock
         self._known: dict[str, tuple[AdminKey, bytes]] = {}
         self._used: dict[str, float] = {}
+        self._changes = 0  # made here, so that rows read before one are not taken for what is true after it
 
     @classmethod
     async def open(cls, database: Database, clock: Clock) -> Self:
@@ -109,6 +110,7 @@ class AdminKeys:
                 "created_at": now, "expires_at": key.expires_at,
             })
         self._known[id] = key, digest.digest()
+        self._changes += 1
         return NewKey(key, f"{KEY_PREFIX}{id}_{secret}")
 
     async def list(self) -> builtins.list[AdminKey]:
@@ -125,6 +127,7 @@ class AdminKeys:
                               .values(revoked_at=now))
             row = (await sql.execute(select(*_SHOWN).where(ADMIN_KEYS.c.id == id))).first()
         self._known.pop(id, None)
+        self._changes += 1
         if row is None:
             raise NotFound("there is no such key; `keystead admin key list` shows those there are")
         return _key(row)
@@ -145,11 +148,14 @@ class AdminKeys:
         return key
 
     async def refresh(self) -> None:
-        """Learn which keys there are, and write down when those of ours were used; one query, rarely two."""
-        async with self._database.reading() as sql:
-            rows = (await sql.execute(
-                select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(ADMIN_KEYS.c.revoked_at.is_(None))
-            )).all()
+        """Learn which keys there are, and write down when those of ours were used; one query, rarely more."""
+        seen = None
+        while seen != self._changes:
+            seen = self._changes
+            async with self._database.reading() as sql:
+                rows = (await sql.execute(
+                    select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(ADMIN_KEYS.c.revoked_at.is_(None))
+                )).all()
         self._known = {row[0]: (_key(row[:-1]), bytes.fromhex(row[-1])) for row in rows}
         await self._write_used()
 
