@@ -68,3 +68,27 @@ async def test_pages_on_jobs_are_for_those_who_may_touch_jobs(site, cookie):
         # The door leaves this path open, for whoever watches a job with a ticket; no page is there for them.
         assert (await client.get("/jobs/live")).status_code in (303, 400)
         assert (await client.get("/jobs/", headers=cookie)).headers["location"] == "/jobs"
+
+
+async def test_pages_on_keys_are_for_those_who_may_see_keys(site, cookie):
+    tickets = App(load_settings({"valkey.url": site.valkey_url}, environment={})).tickets()
+
+    def token(*scopes):
+        return {"Authorization": f"Bearer {tickets.issue(TOKEN_PURPOSE, 'someone', lasts_seconds=60, scopes=scopes)}"}
+
+    async with httpx.AsyncClient(timeout=60, base_url=site.url, follow_redirects=False) as client:
+        for path in ("/keys", "/key?key=api_ip:192.0.2.1", "/pattern?name=api_ip:{ip}", "/%6beys"):
+            assert (await client.get(path)).status_code == 401
+            assert (await client.get(path, headers=token("metrics"))).status_code == 403, path
+            assert (await client.get(path, headers=token("keys"))).status_code == 200
+            assert (await client.get(path, headers=cookie)).status_code == 200
+        assert (await client.get("/", headers=token("metrics", "keys"))).status_code == 403, "it shows all there is"
+        assert (await client.get("/", headers=token("admin"))).status_code == 200
+        assert "Admin keys" not in (await client.get("/settings", headers=token("keys"))).text
+        assert "Admin keys" in (await client.get("/settings", headers=cookie)).text
+
+
+async def test_a_number_that_nobody_has_is_no_fault(site, cookie):
+    async with httpx.AsyncClient(timeout=60, base_url=site.url, follow_redirects=False) as client:
+        for number in ("9" * 40, "-1", "9223372036854775808"):
+            assert (await client.get(f"/people?before={number}", headers=cookie)).status_code == 200

@@ -24,6 +24,7 @@ from keystead.web.dashboard.messages import show_messages
 from keystead.web.dashboard.messages_person import show_nobody, trace_address
 from keystead.web.dashboard.messages_trace import show_trace
 from keystead.web.dashboard.mounting_operator import mount_operator
+from keystead.web.dashboard.outside import NotPages, refuse_plainly
 from keystead.web.dashboard.overview import Rates, show_overview
 from keystead.web.dashboard.pattern_page import show_pattern
 from keystead.web.dashboard.people_page import person_address, show_people
@@ -44,6 +45,7 @@ from keystead.web.sampler import Sampler
 from keystead.web.searching import MESSAGE_UIDS
 from keystead.web.stats_watch import StatsWatch
 
+ADMIN_SCOPE = "admin"
 KEYS_SCOPE = "keys"
 JOBS_SCOPE = "jobs"
 STATS_SCOPE = "stats"
@@ -71,20 +73,33 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     page = partial(ui.page, response_timeout=PAGE_SECONDS)
 
     @page("/", title=TITLE)
-    async def overview() -> None:
+    async def overview(request: Request) -> Response | None:
+        # It shows something of everything, so it is for those who may see everything there is to operate.
+        if (refusal := _refusal(request, ADMIN_SCOPE)) is not None:
+            return refusal
         await show_overview(running, sampler, census, stats, inspection, all_rates)
+        return None
 
     @page("/keys", title=f"Keys · {TITLE}")
-    def keys(order: str = "", personal: bool = False) -> None:
+    def keys(request: Request, order: str = "", personal: bool = False) -> Response | None:
+        if (refusal := _refusal(request, KEYS_SCOPE)) is not None:
+            return refusal
         show_keys(running, sampler, census, order=order, personal=personal)
+        return None
 
     @page("/pattern", title=f"Pattern · {TITLE}")
-    async def pattern(name: str = "") -> None:
+    async def pattern(request: Request, name: str = "") -> Response | None:
+        if (refusal := _refusal(request, KEYS_SCOPE)) is not None:
+            return refusal
         await show_pattern(running, sampler, census, name)
+        return None
 
     @page("/key", title=f"Key · {TITLE}")
-    async def key(key: str = "") -> None:
+    async def key(request: Request, key: str = "") -> Response | None:
+        if (refusal := _refusal(request, KEYS_SCOPE)) is not None:
+            return refusal
         await show_key(running, sampler, key)
+        return None
 
     @page("/jobs", title=f"Jobs · {TITLE}")
     async def jobs(request: Request) -> Response | None:
@@ -149,7 +164,8 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     async def people(request: Request, q: str = "", before: int | None = None) -> Response | None:
         if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
-        await show_people(running, sampler, q[:300], before)
+        # A number that no database has is after everybody.
+        await show_people(running, sampler, q[:300], before if before is None or 0 <= before < 2**63 else None)
         return None
 
     @page("/people/{sub:path}", title=f"Person · {TITLE}")
@@ -174,7 +190,8 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
     async def settings(request: Request) -> Response | None:
         if (refusal := _refusal(request, KEYS_SCOPE)) is not None:
             return refusal
-        await show_settings(running, sampler)
+        caller: Caller = request.state.caller
+        await show_settings(running, sampler, with_keys=caller.may(ADMIN_SCOPE))
         return None
 
     @app.get("/find/hints", include_in_schema=False)
@@ -213,10 +230,12 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
         return None
 
     operating = mount_operator(page, _refusal, running, sampler, census, stats, TITLE)
+    app.router.routes.append(NotPages(app.router))
     ui.run_with(
         app, title=TITLE, favicon=FAVICON, dark=False, tailwind=False, show_welcome_message=False,
         binding_refresh_interval=None, reconnect_timeout=10.0,
     )
+    refuse_plainly()
     return [rates.run, watch.run, watch.run_groups, stats.run, message_rates.run, request_rates.run, *operating]
 
 

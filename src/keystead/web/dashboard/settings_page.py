@@ -15,9 +15,9 @@ from keystead.web.dashboard.shown import chip
 from keystead.web.sampler import Sampler
 
 
-async def show_settings(running: Running, sampler: Sampler) -> None:
-    """Build the page; settings do not change while a process runs."""
-    keys = getattr(running, "admin_keys", None)
+async def show_settings(running: Running, sampler: Sampler, *, with_keys: bool) -> None:
+    """Build the page; settings do not change while a process runs. ``with_keys``: also who holds admin keys."""
+    keys = getattr(running, "admin_keys", None) if with_keys else None
     listed = await keys.list() if keys is not None else ()
     with page_frame(sampler, running.clock):
         with ui.element("div").classes("ks-head"), ui.element("div"):
