@@ -16,6 +16,15 @@ def test_speed_and_seed_are_for_the_town(tmp_path: Path) -> None:
     assert "leave out --url" in keystead("up", "--demo", "--url", "valkey://localhost", cwd=tmp_path).refused()
 
 
+def test_time_of_a_real_installation_stays_real(tmp_path: Path) -> None:
+    hurried = keystead("--set", "clock.speed=60", "up", "--port", "0", cwd=tmp_path)
+    assert "add --demo" in hurried.refused() and not (tmp_path / ".keystead").exists()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "keystead.json").write_text('{"version": "0.0.1"}')
+    assert "the real one" in keystead("up", "--demo", "--data", "real", cwd=tmp_path).refused()
+    assert [each.name for each in (tmp_path / "real").iterdir()] == ["keystead.json"]
+
+
 def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> None:
     said = tmp_path / "said"
     with said.open("w") as file:

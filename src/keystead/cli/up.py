@@ -87,6 +87,11 @@ def up(
         # Nobody watches for half a day of the town until its people are old enough to be reminded.
         reminders_youngest_seconds=0 if demo else None,
     )
+    if not demo and settings.clock.speed != 1.0:
+        raise Invalid(f"clock.speed is {settings.clock.speed:g}, and only the time of a demonstration runs faster; "
+                      "leave it at 1, or add --demo")
+    if demo and data is not None and settings.clock.speed != 1.0:
+        _refuse_real(data)
     require_server_extra(dashboard)
     from keystead.app import App
     from keystead.telemetry import configure_logging
@@ -105,6 +110,16 @@ def up(
 def _of_the_demo(line: Mapping[str, Any]) -> bool:
     """Jobs of the demonstration fail on purpose; on the terminal that would drown what the town says."""
     return str(line.get("job", "")).startswith("demo.")
+
+
+def _refuse_real(directory: Path) -> None:
+    """Refuse to let the days of an installation pass quickly whose people are real: that could not be undone."""
+    from keystead.installation import MARK_FILE
+    from keystead.pace import PACE_FILE
+
+    if (directory / MARK_FILE).exists() and not (directory / PACE_FILE).exists():
+        raise Invalid(f"{directory} holds an installation whose time is the real one; --demo fills a directory of its "
+                      "own: leave out --data, or name a new one")
 
 
 def _refuse_second(app: "App", settings: "Settings") -> None:
