@@ -49,6 +49,30 @@ async def test_a_queue_is_stuck_when_its_oldest_job_waited_too_long(server):
     assert found["jobs hot"].says == "1 wait, the oldest for 6 minutes" and found["jobs hot"].severity == "critical"
 
 
+async def test_a_job_that_was_put_off_is_not_taken_for_one_that_waited(valkey):
+    clock = MovableClock(now=5000.0)
+    queue = Queue("slow")
+    await Jobs(valkey, clock=clock).options(queue="slow").enqueue("shop.pack", order=1)
+    clock.advance(86400)  # as if it had been put off for a day and had come back just now
+    watcher = QueueStuck(valkey, clock, (), late_seconds=300)
+
+    async def work():
+        await asyncio.sleep(0.5)
+        await valkey.run(("LPOP", queue.work.queue.name(valkey.layout)), bytes)
+
+    found, _ = await asyncio.gather(watcher.look(), work())
+    assert list(found) == []
+
+
+async def test_a_provider_with_several_breakers_is_one_trouble():
+    async def ask():
+        return [ProviderStanding("sms", True, 20, 20), ProviderStanding("sms", False, 20, 15),
+                ProviderStanding("email", False, 20, 0)]
+
+    [trouble] = await ProviderDown(ask).look()
+    assert (trouble.subject, trouble.severity) == ("sms", "critical") and "35 of the last 40" in trouble.says
+
+
 async def test_a_paused_queue_is_not_stuck(valkey):
     clock = MovableClock(now=5000.0)
     await Jobs(valkey, clock=clock).enqueue("shop.pack", order=1)

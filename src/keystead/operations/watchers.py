@@ -21,6 +21,7 @@ from keystead.store import Database
 
 SQL_SECONDS: Final = 5.0
 LEAST_CALLS: Final = 10
+CONFIRM_SECONDS: Final = 3.0
 ROTATION_SECONDS: Final = 300.0
 PERSISTENCE_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
 AUDIT_KEYS_PER_SECOND: Final = 10_000
@@ -64,7 +65,11 @@ class DeadPlace:
 
 
 class QueueStuck:
-    """Something waits in a queue for longer than it should."""
+    """Something waits in a queue for longer than it should.
+
+    A job keeps the time when it was first queued through delays and retries, so one that was put off looks old the
+    moment it comes back. A queue is stuck only if it still looks so a little later, when a worker would have taken it.
+    """
 
     kind = "queue_stuck"
 
@@ -72,8 +77,16 @@ class QueueStuck:
         self._valkey, self._clock, self._places, self._late = valkey, clock, tuple(places), late_seconds
 
     async def look(self) -> Sequence[Trouble]:
+        places = await self._all()
+        late = {trouble.subject for trouble in await self._late_ones(places)}
+        if not late:
+            return ()
+        await asyncio.sleep(CONFIRM_SECONDS)
+        return await self._late_ones([place for place in places if place.name in late])
+
+    async def _late_ones(self, places: Iterable[WaitingPlace]) -> list[Trouble]:
         now, found = self._clock.now(), []
-        for name, waiting, oldest_at in await oldest_waiting(self._valkey, await self._all()):
+        for name, waiting, oldest_at in await oldest_waiting(self._valkey, places):
             waited = 0.0 if oldest_at is None else real_seconds(self._clock, now - oldest_at)
             if waited >= self._late:
                 found.append(Trouble(name, f"{waiting:,} wait, the oldest for {_lasting(waited)}", "critical"))
@@ -146,13 +159,24 @@ class ProviderDown:
 
     async def look(self) -> Sequence[Trouble]:
         found = []
-        for one in await self._ask():
+        for one in _by_name(await self._ask()):
             failed = f"{one.failed} of the last {one.calls} calls failed"
             if one.is_open:
                 found.append(Trouble(one.name, f"{failed}; nothing is sent until a try goes well", "critical"))
             elif one.calls >= LEAST_CALLS and one.failed * 2 >= one.calls:
                 found.append(Trouble(one.name, failed))
         return found
+
+
+def _by_name(standings: Sequence[ProviderStanding]) -> list[ProviderStanding]:
+    """One for each provider, which has a breaker in every lane."""
+    found: dict[str, ProviderStanding] = {}
+    for one in standings:
+        before = found.get(one.name, ProviderStanding(one.name, False, 0, 0))
+        found[one.name] = ProviderStanding(
+            one.name, before.is_open or one.is_open, before.calls + one.calls, before.failed + one.failed
+        )
+    return list(found.values())
 
 
 class RotationLate:
