@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,35 @@ async def test_cancelled_read_has_ended_and_its_connection_can_be_used(database)
             await asyncio.wait_for(task, 20)
     assert await items(database) == {"a": 1}
     assert threading.active_count() <= threads + sqlite_readers() + 1
+
+
+async def test_read_that_is_cancelled_twice_keeps_its_connection_until_its_thread_has_ended(database, monkeypatch):
+    """Otherwise the next one would use a connection on which a thread still works, and wait for it on the loop."""
+    assert await items(database) == {"a": 1}  # connected
+    free, in_hand = threading.Event(), asyncio.Event()
+    with ThreadPoolExecutor(1) as executor:
+        asyncio.get_running_loop().set_default_executor(executor)
+        executor.submit(free.wait, 60)
+        monkeypatch.setattr(sqlite_reader, "MOST_SECONDS", -1)
+        monkeypatch.setattr(sqlite_reader, "LOOK_EVERY", 1)
+        plain = sqlite_reader.Reader.in_thread
+
+        async def told(self, work):
+            in_hand.set()
+            return await plain(self, work)
+
+        monkeypatch.setattr(sqlite_reader.Reader, "in_thread", told)
+        task = asyncio.create_task(items(database))
+        await asyncio.wait_for(in_hand.wait(), 20)
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0.1)
+        is_early = task.done()
+        free.set()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 20)
+        assert not is_early
+        assert await items(database) == {"a": 1}
 
 
 def sqlite_readers() -> int:

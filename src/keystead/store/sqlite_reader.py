@@ -9,6 +9,7 @@ in a thread. Nothing is lost by that, since these connections only read, and a t
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Final, Self, TypeVar
 
@@ -93,7 +94,9 @@ class Reader:
         except asyncio.CancelledError:
             while not running.done():
                 connection.interrupt()
-                await asyncio.wait({running}, timeout=0.05)
+                # Whoever is cancelled again waits all the same: the connection is the thread's until it ends.
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({running}, timeout=0.05)
             running.exception()
             raise
 
