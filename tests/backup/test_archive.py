@@ -1,5 +1,6 @@
 """Writing an archive, and what is left when that fails; taking it apart again."""
 
+import gzip
 import io
 import os
 import subprocess
@@ -49,6 +50,31 @@ def test_tar_reads_an_archive_without_a_passphrase(tmp_path):
     if listed.returncode:
         pytest.skip("tar has no zstd here")
     assert listed.stdout.split() == ["keystead-backup.json", "state/ticket.secret", "valkey/0.rdb", "manifest.json"]
+
+
+def test_an_archive_that_asks_for_much_memory_or_disk_is_refused(tmp_path):
+    def written(name, *entries):
+        raw = b"".join(one.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512) for one, content in entries)
+        (tmp_path / name).write_bytes(gzip.compress(raw + bytes(1024)))
+        return tmp_path / name
+
+    def entry(name, size=0, kind=tarfile.REGTYPE):
+        made = tarfile.TarInfo(name)
+        made.size, made.type = size, kind
+        return made
+
+    raw = msgspec.json.encode(HEAD)
+    head = entry("keystead-backup.json", len(raw)), raw
+    for kind in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME):
+        with pytest.raises(Invalid, match="no backup has"):
+            read_head(written(f"long{kind!r}", (entry("x", 200_000, kind), bytes(200_000))), None)
+    with pytest.raises(Invalid, match="no backup has"):
+        unpack(written("holes", head, (entry("files/a", 2**40, tarfile.GNUTYPE_SPARSE), bytes(2**10))), tmp_path, None)
+    with pytest.raises(Unavailable, match="are free"):
+        unpack(written("huge", head, (entry("files/a", 2**60), b"")), tmp_path / "out", None)
+    assert not (tmp_path / "out" / "files" / "a").exists()
+    with pytest.raises(Invalid, match="no backup"):
+        read_head(written("folder", (entry("keystead-backup.json", kind=tarfile.DIRTYPE), b"")), None)
 
 
 def test_a_file_that_is_there_is_not_replaced(tmp_path):

@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from keystead.backup.cipher import MAGIC, PIECE_BYTES, SealedSink, SealedSource, read_passphrase
+from keystead.backup import cipher
+from keystead.backup.cipher import MAGIC, OLD_MAGIC, PIECE_BYTES, SealedSink, SealedSource, read_passphrase
 from keystead.errors import Invalid
 
 
@@ -18,6 +19,18 @@ def test_what_was_sealed_is_opened_again(size):
     file.seek(0)
     assert file.getvalue().startswith(MAGIC)
     assert io.BufferedReader(SealedSource(file, b"twelve bytes or more")).read() == plain[:size]
+
+
+def test_what_an_earlier_version_sealed_is_opened_too(monkeypatch):
+    file = io.BytesIO()
+    with monkeypatch.context() as patched:
+        patched.setattr(cipher, "MAGIC", OLD_MAGIC)
+        sink = SealedSink(file, b"twelve bytes or more")
+        sink.write(b"content")
+        sink.close()
+    file.seek(0)
+    assert file.getvalue().startswith(OLD_MAGIC)
+    assert io.BufferedReader(SealedSource(file, b"twelve bytes or more")).read() == b"content"
 
 
 def test_a_passphrase_comes_from_a_file(tmp_path):

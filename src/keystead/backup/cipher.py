@@ -16,7 +16,9 @@ from keystead.errors import Invalid
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-MAGIC: Final = b"keystead sealed backup 1\n"
+MAGIC: Final = b"keystead sealed backup 2\n"
+OLD_MAGIC: Final = b"keystead sealed backup 1\n"  # a third of the work for who guesses; such are still read
+_ROUNDS: Final = {MAGIC: 3, OLD_MAGIC: 1}
 PIECE_BYTES: Final = 1024 * 1024
 LEAST_PASSPHRASE: Final = 12
 _SALT_BYTES, _TAG_BYTES = 16, 16
@@ -39,7 +41,7 @@ class SealedSink:
 
     def __init__(self, file: BinaryIO, passphrase: bytes) -> None:
         salt = os.urandom(_SALT_BYTES)
-        self._file, self._box, self._number = file, _box(passphrase, salt), 0
+        self._file, self._box, self._number = file, _box(passphrase, salt, _ROUNDS[MAGIC]), 0
         self._waiting = bytearray()
         file.write(MAGIC + salt)
         self._write(_KNOWN, False)
@@ -67,8 +69,9 @@ class SealedSource(io.RawIOBase):
     """The archive behind its passphrase, from its beginning. ``Invalid`` for a wrong one and for a damaged file."""
 
     def __init__(self, file: BinaryIO, passphrase: bytes) -> None:
-        salt = file.read(len(MAGIC) + _SALT_BYTES)[len(MAGIC):]
-        self._file, self._box, self._number = file, _box(passphrase, salt), 0
+        start = file.read(len(MAGIC) + _SALT_BYTES)
+        magic, salt = start[: len(MAGIC)], start[len(MAGIC):]
+        self._file, self._box, self._number = file, _box(passphrase, salt, _ROUNDS[magic]), 0
         if self._open(file.read(len(_KNOWN) + _TAG_BYTES), False) != _KNOWN:
             raise Invalid("the passphrase is not the one that this backup was made with")
         self._next = file.read(PIECE_BYTES + _TAG_BYTES)
@@ -103,13 +106,13 @@ class SealedSource(io.RawIOBase):
         return found
 
 
-def _box(passphrase: bytes, salt: bytes) -> "AESGCM":
+def _box(passphrase: bytes, salt: bytes, rounds: int) -> "AESGCM":
     try:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
     except ImportError:
         raise Invalid("a passphrase needs another package: pip install cryptography") from None
-    return AESGCM(Scrypt(salt=salt, length=32, n=2**15, r=8, p=1).derive(passphrase))
+    return AESGCM(Scrypt(salt=salt, length=32, n=2**15, r=8, p=rounds).derive(passphrase))
 
 
 def _nonce(number: int, last: bool) -> bytes:

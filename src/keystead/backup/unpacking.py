@@ -5,22 +5,26 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final, Self
 
 import msgspec
 
 from keystead.backup.archive import CHUNK_BYTES, FILES, HEAD, MANIFEST, SQL, STATE, VALKEY, told
-from keystead.backup.cipher import MAGIC, SealedSource
+from keystead.backup.cipher import MAGIC, OLD_MAGIC, SealedSource
 from keystead.backup.models import FORMAT, Head, Manifest, ObjectFilesPart, Part
-from keystead.errors import Invalid
+from keystead.errors import Invalid, Unavailable
 from keystead.store.files import checked_key
 
 MOST_JSON_BYTES: Final = 64 * 1024 * 1024
+MOST_BESIDE_BYTES: Final = 64 * 1024
+_BESIDE: Final = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+                  tarfile.GNUTYPE_LONGLINK)
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 
 # How many bytes of the archive were read so far, and how many there are.
@@ -71,7 +75,7 @@ def unpack(path: Path, directory: Path, passphrase: bytes | None, progress: Prog
             if head is None:
                 head = _head(archive, member, path)
                 continue
-            if manifest is not None or not member.isreg():
+            if manifest is not None or not member.isreg() or member.issparse():
                 raise Invalid(f"{path} is no backup of Keystead: it holds {member.name[:80]}")
             content = archive.extractfile(member)
             assert content is not None
@@ -107,10 +111,23 @@ def opened(path: Path, passphrase: bytes | None, progress: Progress | None = Non
         raise Invalid(f"{path} cannot be read: {error.strerror}") from error
     with file:
         try:
-            with tarfile.open(fileobj=_plain(_Counted(file, progress), passphrase, path), mode="r|") as archive:
+            plain = _plain(_Counted(file, progress), passphrase, path)
+            with tarfile.open(fileobj=plain, mode="r|", tarinfo=_Entry) as archive:
                 yield archive
         except _damage() as error:
             raise Invalid(f"{path} is cut off or damaged, or no backup of Keystead; use another backup") from error
+
+
+class _Entry(tarfile.TarInfo):
+    """The head of a member. What is said of a member beside it is read into memory, so it may not be long; files with
+    holes, of any length in a few bytes, are none of ours."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type == tarfile.GNUTYPE_SPARSE or (found.type in _BESIDE and found.size > MOST_BESIDE_BYTES):
+            raise Invalid("this is no backup of Keystead: it holds entries that no backup has")
+        return found
 
 
 class _Counted(io.RawIOBase):
@@ -133,7 +150,7 @@ class _Counted(io.RawIOBase):
 
 def _plain(file: io.RawIOBase, passphrase: bytes | None, path: Path) -> Any:
     source = io.BufferedReader(file, CHUNK_BYTES)
-    if source.peek(len(MAGIC))[: len(MAGIC)] == MAGIC:
+    if source.peek(len(MAGIC))[: len(MAGIC)] in (MAGIC, OLD_MAGIC):
         if passphrase is None:
             raise Invalid(f"{path} was made with a passphrase; name its file with --passphrase-file")
         source = io.BufferedReader(SealedSource(source, passphrase), CHUNK_BYTES)
@@ -160,7 +177,7 @@ def _damage() -> tuple[type[Exception], ...]:
 
 
 def _head(archive: tarfile.TarFile, member: tarfile.TarInfo | None, path: Path) -> Head:
-    if member is None or member.name != HEAD:
+    if member is None or member.name != HEAD or not member.isreg():
         raise Invalid(f"{path} is no backup of Keystead")
     content = archive.extractfile(member)
     assert content is not None
@@ -206,6 +223,9 @@ def _write(content: IO[bytes], member: tarfile.TarInfo, target: Path) -> Part:
     digest = hashlib.sha256()
     with told(target):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if member.size > (free := shutil.disk_usage(target.parent).free):
+            raise Unavailable(f"{member.name} of the backup has {member.size:,} bytes, and where it is unpacked, "
+                              f"{target.parent}, only {free:,} are free")
         with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             while chunk := content.read(CHUNK_BYTES):
                 digest.update(chunk)
