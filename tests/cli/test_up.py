@@ -102,7 +102,7 @@ def test_commands_find_the_running_server_and_the_data_survives(tmp_path):
 def test_second_up_on_the_same_directory_is_refused(tmp_path):
     with running(tmp_path) as up:
         line = keystead("up", "--no-dashboard", cwd=tmp_path).refused()
-        assert "already runs" in line and up.url in line
+        assert "already runs" in line and up.url in line and "`keystead login-link`" in line
         assert up.get("/health")[0] == 200, "the first one is not disturbed"
 
 

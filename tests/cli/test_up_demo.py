@@ -39,6 +39,8 @@ def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> Non
             assert process.poll() is None and time.monotonic() < deadline, said.read_text()
             time.sleep(0.2)
         children = _children(process.pid)
+        second = keystead("up", "--demo", cwd=tmp_path).refused()
+        assert "`keystead login-link --data .keystead-demo`" in second, "the words can be typed as they are"
         assert children, "the town, and the server, are processes of their own"
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(90) == 0, said.read_text()
@@ -47,6 +49,7 @@ def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> Non
             process.kill()
             process.wait()
     assert "Traceback" not in said.read_text()
+    assert "SNS asks" not in said.read_text() and "not reached" not in said.read_text()
     assert (tmp_path / ".keystead-demo").is_dir() and not (tmp_path / ".keystead").exists()
     assert not [pid for pid in children if Path(f"/proc/{pid}/cmdline").exists()], "nothing is left behind"
     assert not server_pids(tmp_path)

@@ -39,6 +39,7 @@ ProgramOption = Annotated[
                       "rotated and charted, and its jobs are run. May be given several times."),
 ]
 DEMO_DIRECTORY = Path(".keystead-demo")
+_SANDBOX_SAYS = ("SNS asks to confirm a subscription", "a webhook was not reached")
 DEMO_SPEED = 144.0  # a day lasts ten minutes
 
 
@@ -108,8 +109,9 @@ def up(
 
 
 def _of_the_demo(line: Mapping[str, Any]) -> bool:
-    """Jobs of the demonstration fail on purpose; on the terminal that would drown what the town says."""
-    return str(line.get("job", "")).startswith("demo.")
+    """Jobs of the demonstration fail on purpose, and its sandbox talks to itself, to the last second; on the terminal
+    that would drown what the town says."""
+    return str(line.get("job", "")).startswith("demo.") or line.get("event") in _SANDBOX_SAYS
 
 
 def _refuse_real(directory: Path) -> None:
@@ -134,8 +136,8 @@ def _refuse_second(app: "App", settings: "Settings") -> None:
         address = login_link(app).partition("/login")[0]
     except KeysteadError:
         return
-    raise Conflict(f"keystead up already runs in {app.data_directory}, at {address}; `keystead login-link` prints a "
-                   "link to it, and --data DIR --port 0 runs another one beside it")
+    raise Conflict(f"keystead up already runs in {app.data_directory}, at {address}; `keystead "
+                   f"login-link{_where(app)}` prints a link to it, and --data DIR --port 0 runs another one beside it")
 
 
 async def serve_with_banner(
@@ -165,8 +167,6 @@ def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: b
     from rich.padding import Padding
     from rich.text import Text
 
-    from keystead.app import DEFAULT_DATA_DIRECTORY
-
     facts = [("server", _server_line(app, settings)), ("HTTP", f"{ready.url} (/health, /docs, /metrics)")]
     if not works:
         facts.append(("work", "none here: jobs and messages are for `keystead worker`"))
@@ -174,11 +174,18 @@ def _print_banner(app: "App", settings: "Settings", ready: "Ready", dashboard: b
     write("", Text("Keystead is up", style="bold green"), "", Padding(fact_grid(facts), (0, 2), expand=False), "")
     if dashboard:
         lasts = human_seconds(settings.http.login_link_seconds)
-        where = "" if str(app.data_directory) == DEFAULT_DATA_DIRECTORY else f" --data {app.data_directory}"
-        another = f"; `keystead login-link{where}` prints another" if settings.valkey.url.startswith("embedded") else ""
+        another = f"; `keystead login-link{_where(app)}` prints another"
+        another = another if settings.valkey.url.startswith("embedded") else ""
         write(f"Dashboard link (works once, within {lasts}{another}):", "")
         # Not wrapped: a link with line breaks in it cannot be copied.
         console().print(Text(f"{ready.login_url}\n", style="cyan"), soft_wrap=True)
+
+
+def _where(app: "App") -> str:
+    """The option with which other commands find this installation; none where they look by themselves."""
+    from keystead.app import DEFAULT_DATA_DIRECTORY
+
+    return "" if str(app.data_directory) == DEFAULT_DATA_DIRECTORY else f" --data {app.data_directory}"
 
 
 def _server_line(app: "App", settings: "Settings") -> str:

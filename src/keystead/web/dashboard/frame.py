@@ -104,7 +104,7 @@ def demonstration_html(clock: Clock) -> str:
     speed, began = clock.pace.speed, clock.pace.real_at
     return (f"<b>Demonstration</b><span>Its clock runs {speed:g} times as fast since {moment(began)[11:16]} UTC (a "
             f"minute is {shown_duration(60 * speed)}) and shows <time>{moment(clock.now())[:16]} UTC</time>. Ages go "
-            "by it, rates are real.</span>")
+            "by it; rates and the log are real.</span>")
 
 
 def _banner(sampler: Sampler, clock: Clock) -> None:
