@@ -33,6 +33,7 @@ async def test_unknown_path_and_method_have_it_too(operator):
     assert (await operator.get("/nothing")).json()["type"] == "not_found"
     answer = await operator.post("/api/1/keys", headers={"Origin": "http://127.0.0.1:8400"})
     assert answer.status_code == 405 and answer.json()["type"] == "method_not_allowed"
+    assert answer.headers["allow"] == "GET"
 
 
 async def test_without_a_dashboard_the_first_page_is_the_documentation(operator):

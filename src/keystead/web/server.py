@@ -135,7 +135,9 @@ def _answer_errors(app: FastAPI) -> None:
         # A refusal raised while the framework read the body arrives wrapped.
         if isinstance(error.__cause__, KeysteadError):
             return _answer(problem_of(error.__cause__))
-        return _answer(problem_of_status(error.status_code, error.detail if error.status_code != 404 else ""))
+        answer = _answer(problem_of_status(error.status_code, error.detail if error.status_code != 404 else ""))
+        answer.headers.update(error.headers or {})  # which methods there are, of one that is not
+        return answer
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
