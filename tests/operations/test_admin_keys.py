@@ -50,9 +50,9 @@ async def test_a_revoked_key_ends_here_at_once_and_elsewhere_with_the_next_look(
     assert elsewhere.find(made.text) is not None
     clock.advance(5)
     assert (await here.revoke(made.id)).revoked_at == clock.now()
-    assert here.find(made.text) is None
+    assert here.find(made.text) is None and not here.works(made.id) and elsewhere.works(made.id)
     await elsewhere.refresh()
-    assert elsewhere.find(made.text) is None
+    assert elsewhere.find(made.text) is None and not elsewhere.works(made.id)
     again = await here.revoke(made.id)
     assert again.revoked_at == clock.now() and again.state(clock.now()) == "revoked"
     with pytest.raises(NotFound):

@@ -7,6 +7,7 @@ from fastapi import WebSocket
 
 from keystead.edge import API, NotLoggedIn, user_token
 from keystead.edge.keys import API_IP, BLOCKED_IP, VIOLATIONS
+from keystead.web import callers
 from keystead.web.callers import NOBODY, OPERATOR, SESSION_PURPOSE, cookie_name
 from keystead.web.door import MOST_BODY_BYTES, SESSION_ENDED, _check_credential
 
@@ -243,6 +244,23 @@ async def test_websocket_ends_with_the_session(app, running):
     sent = await open_websocket(app, cookie(running, lasts_seconds=2), OWN)
     assert sent[0]["type"] == "websocket.accept"
     assert sent[-1] == {"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"}
+
+
+async def test_websocket_ends_when_its_key_is_taken_back(app, running, monkeypatch):
+    monkeypatch.setattr(callers, "KEY_LOOK_SECONDS", 0.05)
+    made = await running.admin_keys.create("shop", ["*"])
+
+    @app.websocket("/_nicegui_ws/socket.io/")
+    async def stay(websocket: WebSocket):
+        await websocket.accept()
+        await asyncio.sleep(0.3)  # some looks pass, and nothing ends
+        await websocket.send_text("still here")
+        await running.admin_keys.revoke(made.id)
+        await asyncio.Event().wait()
+
+    sent = await open_websocket(app, (b"authorization", f"Bearer {made.text}".encode()))
+    assert [each["type"] for each in sent] == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert sent[-1]["code"] == SESSION_ENDED
 
 
 async def test_a_key_opens_the_door_and_many_wrong_ones_are_slowed_down(visitor, running):

@@ -1,6 +1,8 @@
 """Cookie or bearer token → ``Caller``. The doors of the rooms read only the result."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, TicketRefused, Tickets
@@ -11,6 +13,7 @@ SESSION_PURPOSE = "session"
 TOKEN_PURPOSE = "token"  # noqa: S105 - the purpose of a ticket, not a secret
 OPERATOR = "operator"
 MOST_SUB_CHARACTERS = 255
+KEY_LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +21,14 @@ class Identified:
     """Who it is, until when that counts, and whether a browser sent the proof by itself (a cookie).
 
     ``wrong_key``: it came with a key that nobody has, or that was taken back; whoever tries many is slowed down.
+    ``key_id``: the key it came with, which may be taken back meanwhile.
     """
 
     caller: Caller
     expires_at: float | None = None
     by_cookie: bool = False
     wrong_key: bool = False
+    key_id: str = ""
 
 
 NOBODY = Identified(ANONYMOUS)
@@ -84,7 +89,29 @@ def _by_key(text: str, keys: AdminKeys) -> Identified:
     if key is None:
         return WRONG_KEY
     # Two programs may have the same name; what they did is told apart by the key.
-    return Identified(Caller(CallerKind.PROGRAM, f"key:{key.id}", key.scopes), key.expires_at)
+    return Identified(Caller(CallerKind.PROGRAM, f"key:{key.id}", key.scopes), key.expires_at, key_id=key.id)
+
+
+@contextmanager
+def ends_with_key(limit: asyncio.Timeout, key_id: str, keys: AdminKeys | None) -> Iterator[None]:
+    """A key that is taken back closes what it opened: ``limit`` is over soon after that."""
+    if keys is None or not key_id:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if keys.works(key_id):
+            waiting.append(loop.call_later(KEY_LOOK_SECONDS, look))
+            del waiting[0]
+        elif not limit.expired():
+            limit.reschedule(loop.time())
+
+    waiting = [loop.call_later(KEY_LOOK_SECONDS, look)]
+    try:
+        yield
+    finally:
+        waiting[0].cancel()
 
 
 def _cookie_value(header: str, name: str) -> str:
