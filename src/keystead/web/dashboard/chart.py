@@ -48,7 +48,7 @@ def options(samples: Iterable[RateSample], now: float) -> dict[str, Any]:
                 "color": _QUIET, "fontSize": 11.5, "hideOverlap": True, "showMinLabel": False, "showMaxLabel": False,
                 "formatter": "{HH}:{mm}:{ss}",  # every label alike: a bare minute among seconds looks like a gap
             },
-            "minInterval": 10_000, "splitNumber": 6, "splitLine": {"show": False},
+            "minInterval": 10_000, "splitNumber": 5, "splitLine": {"show": False},
         },
         "yAxis": {
             "type": "value", "min": 0, "minInterval": 1, "splitNumber": 4,
