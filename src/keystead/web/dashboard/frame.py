@@ -102,9 +102,9 @@ def demonstration_html(clock: Clock) -> str:
     if not isinstance(clock, SystemClock) or clock.pace.speed == 1:
         return ""
     speed, began = clock.pace.speed, clock.pace.real_at
-    return (f"<b>Demonstration</b><span>Time runs {speed:g} times as fast since {moment(began)[11:16]} UTC (a minute is "
-            f"{shown_duration(60 * speed)}); it is <time>{moment(clock.now())[:16]} UTC</time>, and ages go by it. "
-            "Rates and the log are real.</span>")
+    return (f"<b>Demo</b><span>Time runs {speed:g} times as fast since {moment(began)[11:16]} UTC (a minute is "
+            f"{shown_duration(60 * speed)}); ages go by it, and it is <time>{moment(clock.now())[:16]} UTC</time>. "
+            "Rates and log are real.</span>")
 
 
 def _banner(sampler: Sampler, clock: Clock) -> None:
