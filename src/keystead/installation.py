@@ -34,6 +34,8 @@ def check_mark(directory: Path) -> str | None:
         return None
     except NotADirectoryError:
         raise Invalid(f"{directory} is a file; name a directory for the data, which is made if it is missing") from None
+    except PermissionError as error:
+        raise _unusable(directory, error) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is damaged"
         raise Invalid(f"{path}, which says what version wrote the data, cannot be read: {reason}; restore it, or "
@@ -54,8 +56,12 @@ def write_mark(directory: Path) -> None:
         draft.write_text(json.dumps({"version": this_version()}) + "\n", encoding="utf-8")
         draft.replace(directory / MARK_FILE)  # whole, whenever we are killed
     except OSError as error:
-        raise Invalid(f"{directory} cannot be written: {error.strerror}; name a directory of your own with "
-                      "installation.directory, or embedded://DIR") from error
+        raise _unusable(directory, error) from error
+
+
+def _unusable(directory: Path, error: OSError) -> Invalid:
+    return Invalid(f"{directory} cannot be written: {error.strerror}; name a directory of your own with "
+                   "installation.directory, or embedded://DIR")
 
 
 def _release(text: str) -> tuple[int, ...]:

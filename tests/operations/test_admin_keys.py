@@ -130,3 +130,21 @@ async def test_rows_read_before_a_change_do_not_undo_it(database: Database, cloc
     await keys.refresh()
     assert keys.find(old.text) is None, "a key that was taken back works no more"
     assert keys.find(made[1].text) is not None
+
+
+async def test_a_key_made_elsewhere_is_found_when_it_first_comes_by_one_look_for_all_who_ask(
+    database: Database, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = await AdminKeys.open(database, clock), await AdminKeys.open(database, clock)
+    made = await here.create("shop", ["jobs"])
+    looks = 0
+    refresh = elsewhere.refresh
+
+    async def counted() -> None:
+        nonlocal looks
+        looks += 1
+        await refresh()
+
+    monkeypatch.setattr(elsewhere, "refresh", counted)
+    await asyncio.gather(*(elsewhere.look_again() for _ in range(50)))
+    assert elsewhere.find(made.text) is not None and looks == 1

@@ -1,12 +1,19 @@
 """Backup: one archive of Valkey, SQL and object files at one moment, and the way back."""
 
-from keystead.backup.checking import Checked, check
-from keystead.backup.cipher import read_passphrase
-from keystead.backup.installation import Installation
-from keystead.backup.keeping import file_name, keep_newest
-from keystead.backup.models import LastBackup
-from keystead.backup.restoring import Restore, Restored
-from keystead.backup.taking import Backup, Taken, last_backup
+from typing import TYPE_CHECKING
+
+from keystead.fronts import opened_when_used
+
+if TYPE_CHECKING:
+    from keystead.backup.checking import Checked, check
+    from keystead.backup.cipher import read_passphrase
+    from keystead.backup.installation import Installation
+    from keystead.backup.keeping import file_name, keep_newest
+    from keystead.backup.models import LastBackup
+    from keystead.backup.restoring import Restore, Restored
+    from keystead.backup.taking import Backup, Taken, last_backup
+else:
+    __getattr__ = opened_when_used(__name__)
 
 __all__ = [
     "Backup",

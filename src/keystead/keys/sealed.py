@@ -143,8 +143,8 @@ class SealedJson(JsonCodec[T]):
         if not is_sealing():
             return super().encode(value)
         write = self._encoder.encode
-        clear = write(self._tag | {shown: getattr(value, name) for shown, name in self._clear})
-        hidden = write({shown: getattr(value, name) for shown, name in self._hidden})
+        clear = write(self._tag | _present(value, self._clear))
+        hidden = write(_present(value, self._hidden))
         return clear[:-1] + _OPENING + seal(hidden, clear) + b'"}'
 
     def decode(self, raw: bytes, /) -> T:
@@ -156,6 +156,12 @@ class SealedJson(JsonCodec[T]):
             return super().decode(raw)
         hidden = unseal(token, raw[:at] + b"}")
         return super().decode(raw[:at] + b"," + hidden[1:])
+
+
+def _present(value: object, fields: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """The fields that are set: what is unset does not travel, as in any other struct."""
+    found = ((shown, getattr(value, name)) for shown, name in fields)
+    return {shown: held for shown, held in found if held is not msgspec.UNSET}
 
 
 class SealedField(Generic[T]):

@@ -2,14 +2,16 @@
 
 A key is ``ksk_<id>_<secret>``; rows hold the id and a hash of the secret. Whoever answers requests keeps all rows in
 memory, so that checking one asks nobody; a key that is revoked elsewhere stops working within ``REFRESH_SECONDS`` and a
-moment, here at once.
+moment, here at once. One that was made elsewhere is looked for when it first comes.
 """
 
 import asyncio
 import builtins
 import hmac
 import secrets
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Self
@@ -25,6 +27,7 @@ from keystead.telemetry import logger
 
 KEY_PREFIX: Final = "ksk_"
 REFRESH_SECONDS: Final = 2.0
+LOOK_AGAIN_SECONDS: Final = 0.5
 USED_SECONDS: Final = 60.0
 MOST_NAME: Final = 100
 MOST_SECONDS: Final = 3650 * 86400
@@ -76,6 +79,8 @@ class AdminKeys:
         self._database, self._clock = database, clock
         self._known: dict[str, tuple[AdminKey, bytes]] = {}
         self._used: dict[str, float] = {}
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
         self._changes = 0  # made here, so that rows read before one are not taken for what is true after it
 
     @classmethod
@@ -163,6 +168,20 @@ class AdminKeys:
                 )).all()
         self._known = {row[0]: (_key(row[:-1]), bytes.fromhex(row[-1])) for row in rows}
         await self._write_used()
+
+    async def look_again(self) -> None:
+        """For a key that nobody here knows: it may have been made elsewhere a moment ago.
+
+        However many ask, the database is asked once in ``LOOK_AGAIN_SECONDS``; they wait for the same answer.
+        """
+        asked_at = time.monotonic()
+        async with self._looking:
+            if self._looked_at >= asked_at:
+                return  # begun by somebody else after we came
+            await asyncio.sleep(max(0.0, self._looked_at + LOOK_AGAIN_SECONDS - asked_at))
+            self._looked_at = time.monotonic()
+            with suppress(Unavailable):  # then it stays unknown
+                await self.refresh()
 
     async def run(self) -> None:
         """``refresh`` for ever. While the database is away, what was known goes on being true."""

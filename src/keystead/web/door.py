@@ -153,8 +153,12 @@ class Door:
     ) -> None:
         path: str = scope["path"]
         found = identify(scope["headers"], self._tickets, self._cookie_name, self._keys)
-        if found.wrong_key:
+        if found.wrong_key and self._keys is not None:
             await self._slow_down(comer.address)
+            await self._keys.look_again()
+            found = identify(scope["headers"], self._tickets, self._cookie_name, self._keys)
+            if not found.wrong_key:
+                await self._guard.give_back(WRONG_KEY, comer.address)
         _check_origin(scope, headers, found)
         if not (comer.is_local and path.startswith(SANDBOX_PREFIXES)):
             _check_credential(path, found)

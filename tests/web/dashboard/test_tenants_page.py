@@ -57,6 +57,7 @@ async def test_a_tenant_is_paused_after_a_question_and_resumed(tab, store):
     await tab.goto("/tenants")
     region = tab.get_by_role("region", name="Tenants")
     await region.get_by_role("button", name="Pause acme").click()
+    await expect(tab.locator(".ks-dialog")).to_be_visible()
     await tab.keyboard.press("Escape")
     await expect(tab.locator(".ks-dialog")).to_be_hidden()
     tenants = Tenants(store, Jobs(store).clock)
