@@ -24,7 +24,6 @@ from keystead import dates
 from keystead.app import App
 from keystead.backup import Restore
 from keystead.engine import connect
-from keystead.messaging.sandbox import Outbox
 from keystead.settings import load_settings
 from keystead.stats.lanes import lanes_of
 from keystead.store import Database
@@ -32,7 +31,7 @@ from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
 
 from . import messaging_program
-from .messaging_chaos import DRAIN_SECONDS, DURABLE, WORKERS, Chaos, Report
+from .messaging_chaos import DRAIN_SECONDS, DURABLE, WORKERS, Chaos, Report, received
 from .messaging_program import EFFECTS
 from .programs import programs
 
@@ -180,14 +179,10 @@ class BackupChaos(Chaos):
 
     async def _received(self) -> Counter[str]:
         providers = await connect(self._providers.url)
-        seen: Counter[str] = Counter()
         try:
-            async for message in Outbox(providers).all():
-                seen[next((word.strip(",?.") for word in f"{message.title} {message.text}".replace("\n", " ").split()
-                           if word.startswith("n0")), "")] += 1
+            return await received(providers)
         finally:
             await providers.aclose()
-        return seen
 
     async def _judge_messages(self, valkey, providers) -> None:  # type: ignore[no-untyped-def]
         """Judged by ``_judge_sending``: the first run and the restored one wrote to the same people."""
