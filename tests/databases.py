@@ -5,6 +5,7 @@ import itertools
 import os
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,9 @@ def migrated(url: str) -> None:
         async with Database.open(url) as database:
             await database.migrate()
 
-    asyncio.run(migrate())
+    # In a thread: the first to ask may be a test that runs on an event loop.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, migrate()).result()
 
 
 class PostgreSQL:
