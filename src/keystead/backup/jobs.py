@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from keystead.backup.keeping import file_name, keep_newest
-from keystead.backup.taking import Backup
-from keystead.errors import Invalid, KeysteadError
+from keystead.backup.taking import Backup, why_failed
+from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, cron
 from keystead.operations import Alerts
-from keystead.scrubbing import failure_told
 from keystead.settings import BackupSettings
 from keystead.telemetry import counts
 
@@ -31,8 +30,7 @@ def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSett
             taken = await backup.take(directory / file_name(time.time()))
         except Exception as error:
             counts.add("backups_failed")
-            why = str(error) if isinstance(error, KeysteadError) else failure_told(error)
-            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {why}", "critical")
+            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {why_failed(error)}", "critical")
             raise
         counts.add("backups_taken")
         await alerts.clear(ALERT, "daily")

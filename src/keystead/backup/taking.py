@@ -43,6 +43,11 @@ class Taken:
     manifest: Manifest
 
 
+def why_failed(error: Exception) -> str:
+    """For whoever runs the installation: our own words, and of foreign errors only the kind."""
+    return str(error) if isinstance(error, KeysteadError) else failure_told(error)
+
+
 class Backup:
     """Takes backups of one installation. Nothing is stopped; writes to Valkey wait for some milliseconds."""
 
@@ -61,7 +66,7 @@ class Backup:
         try:
             return await self._take(path, progress or silent)
         except Exception as error:
-            await self._note_failure(failure_told(error) if not isinstance(error, KeysteadError) else str(error))
+            await self._note_failure(why_failed(error))
             raise
 
     async def _take(self, path: Path, progress: Progress) -> Taken:
