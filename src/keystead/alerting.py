@@ -22,6 +22,7 @@ from keystead.operations import (
     MAIL_JOB,
     AlertRules,
     Alerts,
+    Census,
     DeadPlace,
     Delivery,
     Patrol,
@@ -65,10 +66,14 @@ class Alerting:
     alerts: Alerts
     patrol: Patrol
     delivery: Delivery
+    census: Census
+    audit_seconds: float
 
     async def run(self) -> None:
         """Look and tell until cancelled."""
         async with asyncio.TaskGroup() as tasks:
+            if self.audit_seconds:
+                tasks.create_task(self.census.run(self.audit_seconds))
             tasks.create_task(self.patrol.run())
             tasks.create_task(self.delivery.run())
 
@@ -83,12 +88,13 @@ def alerting(
     """Alerts as the settings say; opens nothing."""
     chosen = settings.alerts
     webhook = Webhook(chosen.webhook_url, chosen.webhook_secret) if chosen.webhook_url else None
-    alerts = Alerts(valkey, clock, alert_rules(settings))
+    alerts, census = Alerts(valkey, clock, alert_rules(settings)), Census(valkey, registry, clock)
     patrol = Patrol(
-        valkey, clock, alerts, _watchers(settings, valkey, clock, registry, catalogue, database),
+        valkey, clock, alerts, _watchers(settings, valkey, clock, registry, catalogue, database, census),
         every_seconds=chosen.watch_seconds, webhook=webhook,
     )
-    return Alerting(alerts, patrol, Delivery(valkey, clock, alerts, webhook=webhook, mail_to=_mail_to(settings)))
+    delivery = Delivery(valkey, clock, alerts, webhook=webhook, mail_to=_mail_to(settings))
+    return Alerting(alerts, patrol, delivery, census, chosen.audit_seconds)
 
 
 def alert_rules(settings: Settings) -> AlertRules:
@@ -105,7 +111,8 @@ def _mail_to(settings: Settings) -> str:
 
 
 def _watchers(
-    settings: Settings, valkey: Valkey, clock: Clock, registry: Registry, catalogue: Catalogue, database: Database
+    settings: Settings, valkey: Valkey, clock: Clock, registry: Registry, catalogue: Catalogue, database: Database,
+    census: Census,
 ) -> list[Watcher]:
     chosen = settings.alerts
 
@@ -124,7 +131,7 @@ def _watchers(
         RotationLate(valkey, clock, catalogue, late_seconds=chosen.rotation_seconds),
     ]
     if chosen.audit_seconds:
-        watchers.append(UndeclaredKeys(valkey, registry, every_seconds=chosen.audit_seconds))
+        watchers.append(UndeclaredKeys(census))
     if settings.backup.directory:
         watchers.append(BackupLate(valkey))
     return watchers

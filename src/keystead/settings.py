@@ -255,7 +255,7 @@ class AlertsSettings:
     queue_seconds: float = _setting(300.0, "a queue is stuck when its oldest item has waited so long")
     rotation_seconds: float = _setting(2 * 3600.0, "rotation is late when a day is here so long after it was due")
     dead_letter_seconds: float = _setting(3600.0, "dead letters are told of for so long after they became more")
-    audit_seconds: float = _setting(600.0, "the pause between walks for keys that nothing declares; 0 for no walks")
+    audit_seconds: float = _setting(600.0, "undeclared keys are told by a count no older than this; 0 for not at all")
     memory_share: float = _setting(0.85, "share of the server's limit, or of its machine, from which memory is high")
 
 

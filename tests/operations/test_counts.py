@@ -4,8 +4,8 @@ import random
 import pytest
 
 from keystead.keys import Layout
-from keystead.operations import PatternCount, count_patterns
-from keystead.operations.counts import WEIGHED_FIRST
+from keystead.operations import PatternCount
+from keystead.operations.counts import WEIGHED_FIRST, count_patterns
 
 from . import shop
 

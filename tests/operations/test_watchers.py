@@ -14,8 +14,7 @@ from keystead.jobs.book import Job
 from keystead.jobs.keys import Queue
 from keystead.jobs.retry import NEVER
 from keystead.keys import Keyspace, ListKey, Registry
-from keystead.operations import watchers
-from keystead.operations.counts import PatternCounts
+from keystead.operations.census import Census
 from keystead.operations.keys import DEAD_SEEN, OPERATIONS
 from keystead.operations.watchers import (
     DeadLettersGrow,
@@ -188,37 +187,17 @@ async def test_dead_letters_of_jobs_are_watched_without_being_named(valkey):
         "jobs hot"]
 
 
-async def test_keys_that_nothing_declares_are_counted_now_and_then(valkey):
-    registry = Registry([OPERATIONS], valkey.layout)
-    watcher = UndeclaredKeys(valkey, registry, every_seconds=3600)
+async def test_keys_that_nothing_declares_are_told_once_for_each_count(valkey):
+    census = Census(valkey, Registry([OPERATIONS], valkey.layout), SystemClock())
+    watcher = UndeclaredKeys(census)
+    assert await watcher.look() is None, "nothing is known before the first count"
+    await census.renew()
     assert list(await watcher.look()) == []
     await valkey.run(("SET", "somebody:else", "1"), bytes)
-    assert await watcher.look() is None, "it walks only now and then"
-    fresh = UndeclaredKeys(valkey, registry, every_seconds=3600)
-    [trouble] = await fresh.look()
-    assert "1 keys that nothing declares" in trouble.says
-
-
-async def test_a_walk_that_takes_longer_than_a_look_is_begun_once_and_told_when_it_is_over(valkey, monkeypatch):
-    monkeypatch.setattr(watchers, "WALK_SECONDS", 0.01)
-    walks, may_end = [], asyncio.Event()
-
-    async def long_walk(*_, **__):
-        walks.append(1)
-        await may_end.wait()
-        return PatternCounts(keys=1, memory_bytes=0, undeclared_keys=7, undeclared_memory_bytes=0, by_declaration={},
-                             undeclared_patterns={})
-
-    monkeypatch.setattr(watchers, "count_patterns", long_walk)
-    watcher = UndeclaredKeys(valkey, Registry([OPERATIONS], valkey.layout), every_seconds=3600)
-    for _ in range(5):
-        async with asyncio.timeout(30):
-            assert await watcher.look() is None, "the other watchers do not wait for it"
-    may_end.set()
-    monkeypatch.setattr(watchers, "WALK_SECONDS", 30)
+    assert await watcher.look() is None, "nothing new is known"
+    await census.renew(0.0)
     [trouble] = await watcher.look()
-    assert "7 keys" in trouble.says and len(walks) == 1
-    assert await watcher.look() is None and len(walks) == 1
+    assert "1 keys that nothing declares" in trouble.says
 
 
 async def test_a_database_that_lets_nobody_in_is_told(database, database_url, request):

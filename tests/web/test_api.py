@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from keystead.edge.keys import API_IP, EDGE
+from keystead.operations import Census
 from keystead.web import api as api_module
-from keystead.web.census import Census
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def test_every_declaration_is_listed(client):
 async def test_counts_come_with_the_first_walk(running, valkey):
     await API_IP.at("203.0.113.7").set(valkey, 1)
     census = Census(valkey, running.registry, running.clock)
-    await census.walk()
+    await census.renew()
     shown = api_module._pattern(API_IP, census)
     assert shown.keys == 1 and shown.memory_bytes > 0
 

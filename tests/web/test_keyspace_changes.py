@@ -1,9 +1,8 @@
 """What changed between looks at the census."""
 
 from keystead.keys import Registry
-from keystead.operations import PatternCount, PatternCounts
+from keystead.operations import Census, PatternCount, PatternCounts
 from keystead.testing.clock import MovableClock
-from keystead.web.census import Census
 from keystead.web.keyspace_changes import KEPT_SAMPLES, ChangeKeeper
 
 from ..operations import shop

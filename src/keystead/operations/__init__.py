@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from keystead.operations.admin_keys import KEY_PREFIX, AdminKey, AdminKeys, NewKey
     from keystead.operations.alerts import AlertRules, Alerts
     from keystead.operations.auditor import KEYS_PER_SECOND, audit
-    from keystead.operations.counts import PatternCount, PatternCounts, count_patterns
+    from keystead.operations.census import Census
+    from keystead.operations.counts import PatternCount, PatternCounts
     from keystead.operations.delivery import MAIL_JOB, Delivery, Webhook
     from keystead.operations.explanation import Explanation, explain, explain_without_server, looks_like_pattern
     from keystead.operations.explanation_inventory import explain_by_inventory, explain_by_inventory_alone
@@ -25,6 +26,7 @@ __all__ = [
     "AlertEvent",
     "AlertRules",
     "Alerts",
+    "Census",
     "DeadPlace",
     "Delivery",
     "Explanation",
@@ -41,7 +43,6 @@ __all__ = [
     "Watcher",
     "Webhook",
     "audit",
-    "count_patterns",
     "explain",
     "explain_by_inventory",
     "explain_by_inventory_alone",

@@ -40,6 +40,18 @@ class PatternCounts:
     by_declaration: Mapping[Declaration, PatternCount] = field(repr=False)
     undeclared_patterns: Mapping[str, int] = field(default_factory=dict, repr=False)
 
+    @classmethod
+    def of_patterns(
+        cls, declared: Mapping[Declaration, PatternCount], undeclared: PatternCount, looks: Mapping[str, int]
+    ) -> "PatternCounts":
+        """The counts of each pattern and of what nobody declares, with their sums."""
+        return cls(
+            keys=undeclared.keys + sum(count.keys for count in declared.values()),
+            memory_bytes=undeclared.memory_bytes + sum(count.memory_bytes for count in declared.values()),
+            undeclared_keys=undeclared.keys, undeclared_memory_bytes=undeclared.memory_bytes, by_declaration=declared,
+            undeclared_patterns=looks,
+        )
+
     def of(self, declaration: Declaration) -> PatternCount:
         """What was found of one declaration; zero if nothing was."""
         return self.by_declaration.get(declaration, PatternCount())
@@ -84,14 +96,7 @@ async def count_patterns(valkey: Valkey, registry: Registry, *, keys_per_second:
     found = {declaration: tally.result() for declaration, tally in tallies.items()}
     undeclared = found.pop(None, PatternCount())
     declared: dict[Declaration, PatternCount] = {each: count for each, count in found.items() if each is not None}
-    return PatternCounts(
-        keys=undeclared.keys + sum(count.keys for count in declared.values()),
-        memory_bytes=undeclared.memory_bytes + sum(count.memory_bytes for count in declared.values()),
-        undeclared_keys=undeclared.keys,
-        undeclared_memory_bytes=undeclared.memory_bytes,
-        by_declaration=declared,
-        undeclared_patterns={each.pattern: each.keys for each in strays.patterns()},
-    )
+    return PatternCounts.of_patterns(declared, undeclared, {each.pattern: each.keys for each in strays.patterns()})
 
 
 async def _weigh(valkey: Valkey, keys: Iterable[tuple[bytes, _Tally]]) -> None:

@@ -1,10 +1,23 @@
-"""Every key of operations: alerts, and what reaches somebody of them."""
+"""Every key of operations: alerts, what reaches somebody of them, and the census."""
 
 from typing import Final
 
-from keystead.keys import KINDS, AtMost, FlagKey, Keyspace, ListKey, MapKey, NoneUntilEnded, RecordKey, SortedSetKey
-from keystead.operations.models import Alert, AlertDelivery, AlertEvent, DeadSeen
-from keystead.patterns import DelayedSet
+from keystead.keys import (
+    KINDS,
+    AtMost,
+    Exactly,
+    FlagKey,
+    Keyspace,
+    ListKey,
+    MapKey,
+    NoneUntilEnded,
+    OnCorrupt,
+    RecordKey,
+    SortedSetKey,
+    StringKey,
+)
+from keystead.operations.models import Alert, AlertDelivery, AlertEvent, DeadSeen, KeptCensus
+from keystead.patterns import DelayedSet, LeasedLock
 
 OPERATIONS = Keyspace("operations", tag="ops")
 
@@ -50,4 +63,14 @@ DELIVERIES: DelayedSet[AlertDelivery] = DelayedSet(
     OPERATIONS, "alerts:deliveries", AlertDelivery, member="an event of an alert, and the way it is to go",
     tries=DELIVERY_TRIES, most_dead=200, purpose="what is to reach somebody of alerts, by the time it is next tried",
     writers=("operations.alerts", "operations.delivery"), readers=("operations.delivery",),
+)
+CENSUS: StringKey[KeptCensus] = StringKey(
+    OPERATIONS, "census:{digest:word}", KeptCensus, ttl=Exactly(86400), dead_letter=OnCorrupt.MISS,
+    purpose="keys and memory by pattern at the end of the last walk; the digest is that of the declared patterns",
+    writers=("operations.census",), readers=("operations.census",),
+)
+CENSUS_TURN = LeasedLock(
+    OPERATIONS, "census:{digest:word}:turn", lease_seconds=30.0,
+    purpose="one process of an installation walks at a time", writers=("operations.census",),
+    readers=("operations.census",),
 )

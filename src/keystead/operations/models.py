@@ -1,4 +1,4 @@
-"""What lies in Valkey of alerts. New fields have defaults, so that yesterday's can be read today."""
+"""What lies in Valkey of alerts and of the census. New fields have defaults, so that yesterday's can be read today."""
 
 from typing import Literal
 
@@ -61,3 +61,16 @@ class DeadSeen(msgspec.Struct, frozen=True):
 
     count: int
     grew_at: float
+
+
+class KeptCensus(msgspec.Struct, frozen=True, kw_only=True):
+    """One walk over all keys: of each pattern how many keys, their memory, and whether that is estimated.
+
+    ``undeclared`` are keys and memory of what nobody declares, ``undeclared_patterns`` what their names have in common.
+    """
+
+    counted_at: float
+    took_seconds: float
+    patterns: dict[str, tuple[int, int, bool]]
+    undeclared: tuple[int, int]
+    undeclared_patterns: dict[str, int]

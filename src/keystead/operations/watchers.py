@@ -12,8 +12,9 @@ from keystead.engine import Valkey
 from keystead.errors import KeysteadError
 from keystead.jobs import Inspection
 from keystead.jobs.inspection_views import HOT, queue_named
-from keystead.keys import FlagRef, ListRef, Registry, Undecodable
-from keystead.operations.counts import count_patterns
+from keystead.keys import FlagRef, ListRef, Undecodable
+from keystead.operations.census import Census
+from keystead.operations.counts import PatternCounts
 from keystead.operations.keys import DEAD_SEEN
 from keystead.operations.models import DeadSeen, Severity
 from keystead.stats import Catalogue, late_days
@@ -24,8 +25,6 @@ LEAST_CALLS: Final = 10
 CONFIRM_SECONDS: Final = 3.0
 ROTATION_SECONDS: Final = 300.0
 PERSISTENCE_FIELDS: Final = ("aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status")
-AUDIT_KEYS_PER_SECOND: Final = 10_000
-WALK_SECONDS: Final = 2.0  # so long a round waits for a walk of the keyspace, which goes on if it is not over then
 # Fields that say since when a value waits, the first that is there counts.
 SINCE: Final = ("last_queued_at", "queued_at", "received_at", "information_received_at", "created_at")
 
@@ -267,37 +266,21 @@ class DeadLettersGrow:
 
 
 class UndeclaredKeys:
-    """Keys lie on the server that nothing declares. The keyspace is walked gently, and not every round.
-
-    A great one takes longer than a round, so the walk goes on beside the looks, and the look after its end tells.
-    """
+    """Keys lie on the server that nothing declares. The census counts them; a look tells what is new of it."""
 
     kind = "undeclared_keys"
 
-    def __init__(self, valkey: Valkey, registry: Registry, *, every_seconds: float) -> None:
-        self._valkey, self._registry, self._every = valkey, registry, every_seconds
-        self._next_at = 0.0
-        self._walk: asyncio.Task[int] | None = None
+    def __init__(self, census: Census) -> None:
+        self._census = census
+        self._seen: PatternCounts | None = None
 
     async def look(self) -> Sequence[Trouble] | None:
-        loop = asyncio.get_running_loop()
-        if self._walk is None:
-            if loop.time() < self._next_at:
-                return None
-            self._walk = asyncio.create_task(self._count())
-            self._walk.add_done_callback(_look_at)
-        await asyncio.wait({self._walk}, timeout=WALK_SECONDS)
-        if not self._walk.done():
+        counts = self._census.counts
+        if counts is None or counts is self._seen:
             return None
-        walk, self._walk = self._walk, None
-        self._next_at = loop.time() + self._every
-        undeclared = walk.result()
-        return [Trouble("keyspace", f"{undeclared:,} keys that nothing declares; "
-                                    "`keystead keys audit` groups them")] if undeclared else ()
-
-    async def _count(self) -> int:
-        found = await count_patterns(self._valkey, self._registry, keys_per_second=AUDIT_KEYS_PER_SECOND)
-        return found.undeclared_keys
+        self._seen = counts
+        return [Trouble("keyspace", f"{counts.undeclared_keys:,} keys that nothing declares; "
+                                    "`keystead keys audit` groups them")] if counts.undeclared_keys else ()
 
 
 class SqlAway:
@@ -330,12 +313,6 @@ def _lasting(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} seconds"
-
-
-def _look_at(task: "asyncio.Task[int]") -> None:
-    """Whoever stopped looking does not want to be warned of how it ended."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _as_it_is(reply: Any) -> Any:

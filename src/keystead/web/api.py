@@ -8,8 +8,7 @@ from pydantic import BaseModel, Field
 from keystead.app import Running
 from keystead.edge import Caller
 from keystead.keys import Declaration, read_key
-from keystead.operations import explain
-from keystead.web.census import Census
+from keystead.operations import Census, explain
 
 SCOPE = "keys"
 MOST_KEY_CHARACTERS = 4096

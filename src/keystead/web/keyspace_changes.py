@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from keystead.clock import Clock, real
-from keystead.operations import PatternCounts
-from keystead.web.census import Census
+from keystead.operations import Census, PatternCounts
 
 EVERY_SECONDS: Final = 60.0
 SOON_SECONDS: Final = 2.0

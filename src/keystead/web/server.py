@@ -27,7 +27,6 @@ from keystead.telemetry import logger
 from keystead.tracing import is_listening
 from keystead.web import api, docs, login, openapi, people, status
 from keystead.web.callers import cookie_name
-from keystead.web.census import Census
 from keystead.web.door import Door
 from keystead.web.housekeeping import Housekeeping
 from keystead.web.names import HostNames
@@ -47,7 +46,7 @@ Work = Callable[[], Awaitable[None]]
 def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
     sampler = Sampler(running.valkey, real(running.clock))
-    census = Census(running.valkey, running.registry, running.clock)
+    census = running.alerting.census
     watching: list[Work] = [Housekeeping(running).run, running.admin_keys.run]
 
     @asynccontextmanager

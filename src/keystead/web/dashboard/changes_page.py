@@ -7,7 +7,7 @@ from nicegui import ui
 
 from keystead.app import Running
 from keystead.clock import real, real_seconds
-from keystead.web.census import Census
+from keystead.operations import Census
 from keystead.web.dashboard.jobs_shown import clock_time, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.operator_frame import operator_frame, operator_head, verdict

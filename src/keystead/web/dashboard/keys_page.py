@@ -10,8 +10,7 @@ from nicegui.events import GenericEventArguments
 from keystead.app import Running
 from keystead.clock import speed_of
 from keystead.keys import Declaration
-from keystead.operations import PatternCounts
-from keystead.web.census import Census
+from keystead.operations import Census, PatternCounts
 from keystead.web.dashboard.frame import LOOK_SECONDS, page_frame
 from keystead.web.dashboard.keys_server import commands_card, server_tiles, summary
 from keystead.web.dashboard.live_table import button

@@ -12,9 +12,9 @@ from keystead.edge import Caller
 from keystead.ids import UserSub
 from keystead.jobs import Inspection, Tenants
 from keystead.members.searching import find_people
+from keystead.operations import Census
 from keystead.telemetry import counts
 from keystead.web import searching
-from keystead.web.census import Census
 from keystead.web.dashboard.find_page import hints, meant, pages_named, show_found
 from keystead.web.dashboard.job_page import show_job
 from keystead.web.dashboard.jobs_page import show_jobs

@@ -7,7 +7,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from keystead.app import Running
-from keystead.web.census import Census
+from keystead.operations import Census
 from keystead.web.dashboard.changes_page import show_changes
 from keystead.web.dashboard.log_page import show_log
 from keystead.web.dashboard.providers_page import show_providers

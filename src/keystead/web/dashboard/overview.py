@@ -10,8 +10,8 @@ from nicegui import ui
 from keystead.app import Running
 from keystead.clock import real, speed_of
 from keystead.jobs import Inspection
+from keystead.operations import Census
 from keystead.stats import Series
-from keystead.web.census import Census
 from keystead.web.dashboard import overview_chart
 from keystead.web.dashboard.chart import Point
 from keystead.web.dashboard.frame import page_frame

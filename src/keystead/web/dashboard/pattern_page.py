@@ -7,7 +7,7 @@ from nicegui import ui
 from keystead.app import Running
 from keystead.errors import Unavailable
 from keystead.keys import Declaration, Personal, spell_key
-from keystead.web.census import Census
+from keystead.operations import Census
 from keystead.web.dashboard.frame import page_frame
 from keystead.web.dashboard.key_page import key_address
 from keystead.web.dashboard.pattern_table import lives
