@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from keystead.backup.lateness import BackupLate
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
 from keystead.jobs.crew import unless_stopped
@@ -120,7 +120,7 @@ def _watchers(
         found = []
         for channel in _CHANNELS:
             for lane in valkey.lanes_of(channel.breaker.calls):
-                now = await standing(lane, channel, clock.now())
+                now = await standing(lane, channel, real(clock).now())
                 found.append(ProviderStanding(channel.name, now.breaker != "closed", now.calls, now.failed))
         return found
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.dates import UnixDate, unix_date
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound
@@ -130,7 +130,7 @@ class Explaining:
         seen = ChannelSeen(
             channel, addresses, effective(channel, wishes), None if own is None else own.said_at, row, due_at,
             dealt_with, touch, await DAY_COUNT.at(sub, channel, person.day).get(lane) or 0,
-            await standing(lane, SENDING[channel], person.now),
+            await standing(lane, SENDING[channel], real(self._clock).now()),
         )
         found = reasons(person, seen, self._reminders, self._messaging)
         return ChannelWhy(channel, found, touch.uid if touch is not None else "")

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from keystead.clock import SystemClock
+from keystead.clock import Pace, SystemClock, real
 from keystead.jobs import StopReason
-from keystead.messaging.sending import CredentialsMissing, Health, Verdict, traced
+from keystead.messaging.sending import CredentialsMissing, Health, Verdict, standing, traced
 from keystead.patterns import Writes
 
 from .post import DELIVERED, LETTERS, RUNS, Letter, Postman, Working, courier, delivered, fill, until
@@ -129,6 +129,21 @@ async def test_failures_open_the_breaker_and_the_queue_waits(valkey):
     # What was taken and not asked for is back in its place, without an intent.
     assert await LETTERS.waiting().length(valkey) == 200 - called
     assert await LETTERS.intent(f"l{called}").get(valkey) is None
+
+
+async def test_a_provider_is_judged_by_the_real_clock_however_fast_ours_runs(valkey):
+    """By a clock on which five minutes pass in a moment every failure would be forgotten before the next."""
+    clock = SystemClock(pace=Pace(100_000.0, time.time(), time.time()))
+    postman = Postman(valkey)
+    postman.health = lambda letter: Health.FAILED
+    await fill(valkey, *letters(200))
+    async with Working(courier(valkey, clock, postman, concurrent_requests=1)):
+        await delivered_all(valkey, 20)
+        deadline = time.monotonic() + 20
+        while (await standing(valkey, LETTERS, real(clock).now())).breaker == "closed":
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.05)
+    assert await LETTERS.waiting().length(valkey) > 100
 
 
 async def test_a_probe_that_goes_well_opens_the_gate_for_all(valkey):

@@ -59,7 +59,8 @@ def test_a_card_tells_calls_answers_troubles_and_what_waits():
     waits = waits_html(DOWN, NOW)
     assert "3 messages to send" in waits and "2 to try again" in waits
     assert "1 min 30 s" in waits and "1 overdue" in waits
-    whole = provider_html(DOWN, NOW)
+    whole = provider_html(replace(DOWN, answers=replace(FINE.answers, last_at=NOW - 5)), NOW + 9_000, NOW)
+    assert "5 s ago" in whole, "calls by the real clock"
     assert "2 faults switched on in the sandbox" in whole and "Down: the breaker is open" in whole
 
 

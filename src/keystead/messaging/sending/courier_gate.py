@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Generic, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real
 from keystead.engine import Pipeline, Valkey
 from keystead.ids import new_uid
 from keystead.keys import Executor
@@ -47,6 +47,7 @@ class Gate(Generic[T]):
     def __init__(self, valkey: Valkey, clock: Clock, channel: Channel[T], name: str, pace: Pace) -> None:
         self._valkey, self._clock, self._channel, self._name, self._pace = valkey, clock, channel, name, pace
         self._breaker = channel.breaker.at()
+        self._real = real(clock)  # a provider outside is well or ill in real time, however fast ours runs
         self._opens_at = 0.0
         self.is_shut = False
         self._own: set[str] = set()  # messages whose intent we may have written, and whose provider we did not ask
@@ -65,7 +66,7 @@ class Gate(Generic[T]):
         async with self._valkey.pipeline(transaction=False) as pipeline:
             before = [self._write_intent(pipeline, item.value) for item in items]
             starts = self._pace.reserve(pipeline, len(items), now=now) if self._pace.is_limited else None
-            asked = self._breaker.ask(pipeline, now=now)
+            asked = self._breaker.ask(pipeline, now=self._real.now())
             await pipeline.execute()
         permit = await asked
         unsure = {item.value.uid for item, intent in zip(items, before, strict=True)
@@ -121,7 +122,7 @@ class Gate(Generic[T]):
         self, pipeline: Pipeline, ended: Sequence[tuple[Ticket[T], Health]]
     ) -> list[Awaitable[BreakerState]]:
         """Note how requests went, among what settles their messages; what it gives is for ``noted``."""
-        now, fine, noted = self._clock.now(), [], []
+        now, fine, noted = self._real.now(), [], []
         for ticket, health in ended:
             if health is Health.NOT_CALLED:
                 self.give_back(pipeline, ticket)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from keystead.clock import Clock, real_seconds
+from keystead.clock import Clock, real, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Unavailable
@@ -337,7 +337,7 @@ class Shift(Generic[T]):
         now = self._clock.now()
         health = health_of([result for _, result in carried])
         seconds = real_seconds(self._clock, now - asked_at)
-        calls.note(self._channel.name, now, seconds, [result for _, result in carried], health)
+        calls.note(self._channel.name, real(self._clock).now(), seconds, [result for _, result in carried], health)
         if health is not Health.NOT_CALLED:
             CALL_SECONDS.observe(seconds, self._channel.name, health.name.lower())
         for item, result in carried:

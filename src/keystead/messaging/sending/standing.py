@@ -37,7 +37,10 @@ class Standing:
 
 
 async def standing(valkey: Valkey, channel: Channel[Any], now: float) -> Standing:
-    """As the breaker would judge, without asking it: a question may be taken for a try. One lane, two round trips."""
+    """As the breaker would judge, without asking it: a question may be taken for a try. One lane, two round trips.
+
+    ``now`` is of the real clock, as all that the breaker was told.
+    """
     breaker, paused = channel.breaker, channel.paused_key.at()
     assert isinstance(breaker.trips, FailureShare)
     calls, probe, is_paused, seconds = await asyncio.gather(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from keystead.app import Running
-from keystead.clock import clock_seconds
+from keystead.clock import clock_seconds, real
 from keystead.engine import Valkey
 from keystead.keys import ListRef, Undecodable
 from keystead.messaging.email.keys import RECEIPT_PENDING
@@ -97,7 +97,7 @@ async def _in_lane(running: Running, valkey: Valkey, name: str) -> ChannelLook:
     retrying = await asyncio.gather(*(channel.retrying(lane).size(valkey) for lane in LANES))
     oldest = await asyncio.gather(*(_queued_at(valkey, channel.waiting(lane)) for lane in LANES))
     pending, overdue = await _pending(running, valkey, name)
-    stands = await standing(valkey, channel, running.clock.now())
+    stands = await standing(valkey, channel, real(running.clock).now())
     return ChannelLook(
         name, tuple(lanes), sum(retrying), pending, overdue, await channel.work.dead.length(valkey),
         min((at for at in oldest if at is not None), default=None), stands.breaker, stands.failed, stands.paused,

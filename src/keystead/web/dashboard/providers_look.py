@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from keystead.app import Running
+from keystead.clock import real
 from keystead.messaging.sandbox import FaultBoard
 from keystead.messaging.sending import Call, Health, calls
 from keystead.messaging.touches.stats import SENDS as TOUCH_SENDS
@@ -84,7 +85,7 @@ class ProviderLook:
 
 async def look_at(running: Running) -> tuple[ProviderLook, ...]:
     """A few round trips; the calls are in memory."""
-    settings, now = running.settings, running.clock.now()
+    settings, now = running.settings, real(running.clock).now()
     providers = {"push": settings.push.provider, "sms": settings.sms.provider, "email": settings.email.provider}
     board = FaultBoard(running.valkey)
     messages, counted = await asyncio.gather(look_at_messages(running), _counted(running))

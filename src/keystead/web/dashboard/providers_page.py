@@ -7,6 +7,7 @@ from typing import Final
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import real
 from keystead.web.dashboard.jobs_shown import cut, moment, plural
 from keystead.web.dashboard.messages_look import NAMES
 from keystead.web.dashboard.operator_frame import bar, operator_frame, operator_head, problem_banner, verdict
@@ -50,11 +51,11 @@ async def show_providers(running: Running, sampler: Sampler, watch: StatsWatch) 
         if shared.value is None:
             return
         state(*standing(shared.value))
-        now = running.clock.now()
+        now, real_now = running.clock.now(), real(running.clock).now()
         if (words := verdict_html(shared.value)) != says.content:
             says.set_content(words)
         for one in shared.value:
-            if (text := provider_html(one, now)) != shown[one.channel].content:
+            if (text := provider_html(one, now, real_now)) != shown[one.channel].content:
                 shown[one.channel].set_content(text)
 
     keep_looking(look, shared)
@@ -106,8 +107,8 @@ def _calls_said(one: ProviderLook) -> str:
             if one.now.calls else "it was failing when it was last asked")
 
 
-def provider_html(one: ProviderLook, now: float) -> str:
-    """One card."""
+def provider_html(one: ProviderLook, now: float, real_now: float) -> str:
+    """One card. Calls are told by the real clock, what waits by that of the installation."""
     words, tone = STATES[one.state]
     sandbox = chip("sandbox", "warn") if one.is_sandbox else ""
     faults = f"{plural(one.faults, 'fault')} switched on in the sandbox" if one.faults else ""
@@ -118,8 +119,8 @@ def provider_html(one: ProviderLook, now: float) -> str:
             ("Provider", f"{escape(NAMED.get(one.provider, one.provider))}{made_up}"),
             ("Calls", calls_html(one)),
             ("Answers in", latency_html(one)),
-            ("Last asked", shown_ago(now - one.answers.last_at) if one.answers.last_at else ""),
-            ("Went wrong", troubles_html(one, now)),
+            ("Last asked", shown_ago(real_now - one.answers.last_at) if one.answers.last_at else ""),
+            ("Went wrong", troubles_html(one, real_now)),
             ("Counted", counted_html(one)),
             ("Waits", waits_html(one, now)),
         ])
