@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from keystead.web.requests_seen import TEMPLATE
+from keystead.web.short_way import short_way
 
 PREFIX: Final = "/api/"
 FIRST_PARTS: Final = 4  # of "/api/1/jobs/x": nothing, api, 1, jobs
@@ -81,7 +82,7 @@ class Signpost:
         self._ways = {
             key: tuple(
                 _Way(route.path_regex.match, route.param_convertors, getattr(route, "original_route", route),
-                     route.endpoint, route.app, route.path)
+                     route.endpoint, short_way(route), route.path)
                 for route, fixed in routes
                 # One that may fit paths of other lengths stands in every list, at its place.
                 if key[0] in route.methods and (not fixed or _key(key[0], route.path) == key)
