@@ -46,6 +46,14 @@ async def test_short_read_needs_no_thread(database, in_threads, monkeypatch):
     assert in_threads == []
 
 
+async def test_short_read_keeps_its_connection_for_no_turn_of_the_loop(database, monkeypatch):
+    """When very many read at once a turn is long, and so few connections would let few of them through."""
+    monkeypatch.setattr(sqlite_reader, "MOST_SECONDS", 60)
+    assert await items(database) == {"a": 1}  # connected
+    with pytest.raises(StopIteration):
+        items(database).send(None)
+
+
 async def test_long_read_runs_beside_everything_else(database, in_threads):
     beats = 0
 

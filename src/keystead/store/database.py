@@ -219,8 +219,13 @@ class Database:
             # One that broke cannot be given back and was thrown away. That must not stand before how the block ended:
             # least of all before its cancellation, which whoever tries again after Unavailable would not notice.
             with contextlib.suppress(KeysteadError, SQLAlchemyError, OSError):
-                # Undoes what was not committed: also when this task is cancelled meanwhile.
-                await asyncio.shield(sql.close())
+                if self.dialect == "sqlite" and engine is self._reading:
+                    # At once, and so cannot be cancelled. Any step of its own would keep one of few connections for a
+                    # whole turn of the loop, which is long when very many read at once.
+                    await sql.close()
+                else:
+                    # Undoes what was not committed: also when this task is cancelled meanwhile.
+                    await asyncio.shield(sql.close())
 
     async def _commit(self, sql: AsyncConnection) -> None:
         failed = self._spoiled.get(cast(Connection, sql.sync_connection))

@@ -3,14 +3,16 @@
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from keystead.errors import Invalid
-from keystead.store.sqlite_reader import open_reader
+from keystead.store.sqlite_reader import Reader, open_reader
+from keystead.store.sqlite_writer import open_writer
 
 READERS: Final = 8
 KEPT_LOG_BYTES: Final = 64 * 1024 * 1024
@@ -47,13 +49,24 @@ def prepare(path: Path, wait_seconds: float) -> None:
 def engines(path: Path, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
     """One for writing, with one connection, and one for reading."""
     return (
-        _engine(path, wait_seconds, 1, "BEGIN IMMEDIATE", _WRITER),
-        _engine(path, wait_seconds, READERS, "BEGIN", _READER, async_creator_fn=open_reader),
+        _engine(path, wait_seconds, 1, _begin_writing, _WRITER, async_creator_fn=open_writer),
+        _engine(path, wait_seconds, READERS, _begin_reading, _READER, async_creator_fn=open_reader),
     )
 
 
+def _begin_writing(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _begin_reading(connection: Connection) -> None:
+    # Not as a statement of SQLAlchemy's, which would cost more than the read that follows.
+    reader: Reader = cast(Reader, connection.connection.driver_connection)
+    reader.begin()
+
+
 def _engine(
-    path: Path, wait_seconds: float, size: int, begin: str, pragmas: tuple[str, ...], **connecting: Any
+    path: Path, wait_seconds: float, size: int, begin: Callable[[Connection], None], pragmas: tuple[str, ...],
+    **connecting: Any,
 ) -> AsyncEngine:
     engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=str(path)), hide_parameters=True,
@@ -69,8 +82,5 @@ def _engine(
             cursor.execute(pragma)
         cursor.close()
 
-    @event.listens_for(engine.sync_engine, "begin")
-    def begin_so(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
+    event.listen(engine.sync_engine, "begin", begin)
     return engine

@@ -60,6 +60,17 @@ class Reader:
         if connection is not None:
             connection.close()
 
+    def begin(self) -> None:
+        """Begin a transaction: nothing is locked or read before its first statement, so this cannot take long."""
+        self.plain.execute("BEGIN")
+
+    async def run(self, cursor: sqlite3.Cursor, sql: str, parameters: Sequence[Any]) -> list[Any] | None:
+        """The rows of a statement, or None if there may be many: they are still in the cursor."""
+        done, rows = self.try_here(lambda: cursor.execute(sql, parameters).fetchall())
+        if not done:
+            await self.in_thread(lambda: cursor.execute(sql, parameters))
+        return rows
+
     def try_here(self, work: Callable[[], T]) -> tuple[bool, T | None]:
         """Run it for as long as it may; whether it came to its end, and what came out."""
         connection = self.plain
@@ -76,6 +87,10 @@ class Reader:
 
     def _is_over(self) -> bool:
         return perf_counter() > self._until
+
+    def leave(self, cursor: sqlite3.Cursor) -> None:
+        """Close it."""
+        cursor.close()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run it to its end beside everything else. Whoever is cancelled has ended it when they are told so."""
@@ -133,12 +148,7 @@ class ReaderCursor:
         self._cursor.arraysize = value
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Self:
-        def everything() -> list[Any]:
-            return self._cursor.execute(sql, parameters).fetchall()
-
-        done, self._rows = self._reader.try_here(everything)
-        if not done:
-            await self._reader.in_thread(lambda: self._cursor.execute(sql, parameters))
+        self._rows = await self._reader.run(self._cursor, sql, parameters)
         return self
 
     async def executemany(self, sql: str, parameters: Sequence[Any]) -> Self:
@@ -164,4 +174,4 @@ class ReaderCursor:
         return rows
 
     async def close(self) -> None:
-        self._cursor.close()
+        self._reader.leave(self._cursor)
