@@ -172,6 +172,11 @@ class App:
     def _is_embedded(self) -> bool:
         return self.settings.valkey.url.startswith("embedded://")
 
+    @property
+    def _needs_directory(self) -> bool:
+        """Something that must last lies in the data directory: Valkey, the secret or the database."""
+        return self._is_embedded or not self.settings.installation.secret or not self.settings.store.url
+
     def installation(self) -> "Installation":
         """What a backup is taken of, or restored to. Connects to nothing."""
         from keystead.backup import Installation
@@ -233,6 +238,7 @@ class App:
         it ``public_url`` is where another process does, unless the settings say. ``on_step`` is told what is begun.
         """
         from keystead import alerting
+        from keystead.backup import require_whole
         from keystead.edge import LOOPBACK, Guard, Networks
         from keystead.engine import connect, sync_clock
         from keystead.jobs import ROOMS_QUEUE, JobBook, ProgramJobs, RecurringList
@@ -275,13 +281,15 @@ class App:
             on_step("Connecting to the server")
             valkey = await connect(url, settings=settings.valkey, lanes=settings.messaging.lanes)
             stack.push_async_callback(valkey.aclose)
+            await require_whole(valkey)
             await sync_clock(valkey, clock)
             await agree_on_lanes(valkey)
             tickets = self.tickets(clock)
             database = await stack.enter_async_context(Database.open(self.database_url))
             on_step("Bringing tables up to date")
             await database.migrate()
-            write_mark(self.data_directory)
+            if self._needs_directory:
+                write_mark(self.data_directory)
             tables = FamilyTables(catalogue)
             await tables.ensure(database)
             outbox = SqlOutbox(database, valkey, book, queue=ROOMS_QUEUE, clock=clock)

@@ -14,6 +14,7 @@ from typing import Final
 from keystead.errors import Invalid
 
 MARK_FILE: Final = "keystead.json"
+RESTORING_FILE: Final = "restoring.json"  # a restore into this directory has begun and not ended
 
 
 def this_version() -> str:
@@ -24,10 +25,14 @@ def this_version() -> str:
 def check_mark(directory: Path) -> str | None:
     """The version that wrote the directory, or None if none has yet, or one from before there were marks.
 
-    Refuses with ``Invalid`` a directory of a newer version, and a mark that cannot be read. Writes nothing.
+    Refuses with ``Invalid`` a directory of a newer version, a mark that cannot be read, and a directory that is half
+    restored. Writes nothing.
     """
     path = directory / MARK_FILE
     try:
+        if (directory / RESTORING_FILE).exists():
+            raise Invalid(f"a restore into {directory} has not ended: only part of the data may be there; if it is not "
+                          "running any more, begin it again with --replace")
         found = str(json.loads(path.read_text(encoding="utf-8"))["version"])
         written = _release(found)
     except FileNotFoundError:

@@ -29,6 +29,7 @@ def made(path, passphrase=None, size=3_000_000, **head):
         for start in range(0, size, 1_000_000):
             archive.write(os.urandom(min(1_000_000, size - start)))
         archive.keep(archive.end())
+        archive.add("sql/keystead.sqlite", b"rows")
         archive.finish(Manifest(head=about, parts=archive.parts, files=ObjectFilesPart(), valkey_keys=1, held_ms=1.0))
     return path
 
@@ -49,7 +50,8 @@ def test_tar_reads_an_archive_without_a_passphrase(tmp_path):
     listed = subprocess.run(["tar", "--zstd", "-tf", str(path)], capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("tar has no zstd here")
-    assert listed.stdout.split() == ["keystead-backup.json", "state/ticket.secret", "valkey/0.rdb", "manifest.json"]
+    assert listed.stdout.split() == ["keystead-backup.json", "state/ticket.secret", "valkey/0.rdb",
+                                     "sql/keystead.sqlite", "manifest.json"]
 
 
 def test_an_archive_that_asks_for_much_memory_or_disk_is_refused(tmp_path):

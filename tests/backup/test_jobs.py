@@ -43,7 +43,7 @@ async def test_one_that_fails_in_a_way_nobody_foresaw_opens_an_alert_too(valkey,
     async def broken(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(backup, "take", broken)
+    monkeypatch.setattr(backup, "take_into", broken)
     register(book, backup, alerts, BackupSettings(directory=str(tmp_path / "kept")))
     with pytest.raises(OSError, match="Input"):
         await book.get(TAKE).function()

@@ -1,5 +1,6 @@
 """Restoring a backup: what comes back, and what is refused before anything is touched."""
 
+import asyncio
 import shutil
 import sqlite3
 from contextlib import closing
@@ -8,11 +9,13 @@ import msgspec
 import pytest
 from sqlalchemy import select, text
 
-from keystead.backup import Restore
+from keystead.backup import Restore, check, keep_newest
 from keystead.backup import restoring as restoring_module
 from keystead.backup.scratch import serving
+from keystead.clock import SystemClock
 from keystead.engine import connect
 from keystead.errors import Conflict, Invalid
+from keystead.jobs import Inspection, JobBook, Worker
 from keystead.store import Database
 from keystead.testing.server import LocalServer
 
@@ -86,12 +89,19 @@ async def test_a_server_and_a_database_get_everything(valkey, valkey_server, fre
             assert await client.zscore("a-set", "m") == 1.5
         finally:
             await client.aclose()
-        assert restored.keys == len(keys)
+        assert restored.keys == len(keys) and b"backup:restoring" not in keys
         async with Database.open(url) as database:
             await database.migrate()
             await _rows_are_back(database, target)
         with pytest.raises(Conflict, match="holds"):
             await Restore(target.installation()).run(path)
+        fresh_server.call("SET", "theirs", "1")
+        async with Database.open(url) as database, database.transaction() as sql:
+            await sql.execute(_outbox().delete())
+        replaced = await Restore(target.installation(), replace=True).run(path)
+        assert fresh_server.call("GET", "theirs") is None and replaced.keys == restored.keys
+        async with Database.open(url) as database:
+            await _rows_are_back(database, target)
 
 
 @pytest.mark.cluster
@@ -160,8 +170,18 @@ async def test_what_is_not_empty_is_refused_and_stays(valkey, valkey_server, fre
     with pytest.raises(Conflict, match="holds 1 keys"):
         await Restore(target.installation()).run(path)
     assert bytes(fresh_server.call("GET", "lasting")) == b"theirs"
-    await Restore(target.installation(), over=True).run(path)
-    assert bytes(fresh_server.call("GET", "lasting")) == b"1"
+    fresh_server.call("SET", "other", "theirs")
+    await Restore(target.installation(), replace=True).run(path)
+    assert bytes(fresh_server.call("GET", "lasting")) == b"1" and fresh_server.call("GET", "other") is None
+    place = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+    (warning,) = (await Restore(place.installation(), replace=True).run(path)).warnings
+    (aside,) = tmp_path.glob("new.replaced-*")
+    assert str(aside) in warning and (aside / "mine").read_bytes() == b"mine"
+    assert not (tmp_path / "new" / "mine").exists() and not (tmp_path / "new" / "restoring.json").exists()
+    async with place.running(start_server=True) as running:
+        assert await running.valkey.get("lasting") == b"1"
+        with pytest.raises(Conflict, match="in use"):
+            await Restore(place.installation(), replace=True).run(path)
 
 
 async def test_the_secret_of_another_installation_is_not_replaced(valkey, valkey_server, fresh_server, tmp_path):
@@ -194,6 +214,85 @@ async def test_a_restore_that_fails_in_the_middle_leaves_no_data_directory(valke
         target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
         await Restore(target.installation()).run(path, prepare=prepare)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one.backup", "own"]
+
+
+async def test_a_restore_that_fails_in_the_middle_leaves_a_server_that_refuses_to_start(
+    valkey, valkey_server, fresh_server, postgresql, tmp_path
+):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    with postgresql.database() as url:
+        target = app_at(fresh_server.url, tmp_path / "new", url)
+
+        async def prepare(client):
+            raise Invalid("no")
+
+        with pytest.raises(Invalid, match="no"):
+            await Restore(target.installation()).run(path, prepare=prepare)
+        with pytest.raises(Conflict, match="has not ended"):
+            async with target.running():
+                pass
+        with pytest.raises(Conflict, match="has not ended"):
+            await Restore(target.installation()).run(path)
+        with pytest.raises(Conflict, match="has not ended"):
+            await target.backup().take(tmp_path / "two.backup")
+        assert not (tmp_path / "two.backup").exists()
+        await Restore(target.installation(), replace=True).run(path)
+        async with target.running() as running:
+            assert await running.valkey.get("lasting") == b"1"
+            await _rows_are_back(running.database, target)
+
+
+async def test_where_parts_lie_outside_of_the_directory_it_is_marked_until_all_of_them_are_there(
+    valkey, valkey_server, tmp_path, monkeypatch
+):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    rows = tmp_path / "elsewhere" / "rows.sqlite"
+    target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new", f"sqlite:///{rows}")
+    with monkeypatch.context() as patched:
+        patched.setattr(restoring_module, "move_in", lambda *given: (_ for _ in ()).throw(OSError(5, "broken")))
+        with pytest.raises(OSError, match="broken"):
+            await Restore(target.installation()).run(path)
+    assert rows.exists() and [each.name for each in (tmp_path / "new").iterdir()] == ["restoring.json"]
+    with pytest.raises(Invalid, match="has not ended"):
+        async with target.running(start_server=True):
+            pass
+    await Restore(target.installation(), replace=True).run(path)
+    async with target.running(start_server=True) as running:
+        assert await running.valkey.get("lasting") == b"1"
+        await _rows_are_back(running.database, target)
+
+
+async def test_a_server_with_a_worker_is_not_replaced(valkey, valkey_server, fresh_server, tmp_path):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    target = app_at(fresh_server.url, tmp_path / "new")
+    client = await connect(fresh_server.url)
+    try:
+        worker = Worker(client, JobBook(), clock=SystemClock())
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            group.create_task(worker.run())
+            while not [one for one in await Inspection(client, SystemClock()).workers() if one.alive]:
+                await asyncio.sleep(0.05)
+            with pytest.raises(Conflict, match="works at this server"):
+                await Restore(target.installation(), replace=True).run(path)
+            worker.stop()
+    finally:
+        await client.aclose()
+
+
+async def test_a_restored_installation_has_backups_of_its_own(valkey, valkey_server, tmp_path):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    place = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+    first = app_at(valkey_server.url, tmp_path / "own").backup()
+    (tmp_path / "shared").mkdir()
+    one, two = [(await first.take_into(tmp_path / "shared")).manifest.head.installation,
+                (await check(path)).manifest.head.installation]
+    assert one == two != ""
+    await Restore(place.installation()).run(path)
+    async with place.running(start_server=True):
+        taken = await place.backup().take_into(tmp_path / "shared")
+    assert taken.manifest.head.installation not in ("", one)
+    assert keep_newest(tmp_path / "shared", 1, taken.manifest.head.installation) == []
+    assert len(list((tmp_path / "shared").iterdir())) == 2
 
 
 async def test_an_archive_of_a_newer_version_is_refused(valkey, valkey_server, tmp_path, monkeypatch):

@@ -31,18 +31,18 @@ async def test_everything_is_in_the_archive(server, database_url, tmp_path):
         taken = await app.backup().take(tmp_path / "one.backup")
     manifest = taken.manifest
     assert manifest.head.one_moment and manifest.warnings == ()
-    assert manifest.valkey_keys == 2 and manifest.files.count == 1 and manifest.files.bytes == 7
+    assert manifest.valkey_keys == 3 and manifest.files.count == 1 and manifest.files.bytes == 7
     assert manifest.head.sql_dialect == database.dialect
     assert taken.bytes == (tmp_path / "one.backup").stat().st_size
     keys, rows = await contents(tmp_path / "one.backup", tmp_path / "out")
-    assert keys == {"plain-key", "short"} and rows == {"row"}
+    assert {key.split("}")[-1] for key in keys} == {"plain-key", "short", "backup:identity"} and rows == {"row"}
     assert (tmp_path / "out" / "files" / "a" / "b.txt").read_bytes() == b"content"
     assert (tmp_path / "out" / "state" / SECRET).read_bytes() == (tmp_path / "own" / SECRET).read_bytes()
     assert not list((tmp_path / "own" / "files").glob(".backup-*"))
     noted = await last_backup(server)
     assert noted is not None and noted.taken_at == manifest.head.taken_at and noted.bytes == taken.bytes
     checked = await check(tmp_path / "one.backup")
-    assert checked.keys == 2 and checked.rows >= 1
+    assert checked.keys == 3 and checked.rows >= 1
 
 
 async def test_files_of_others_are_left_out_and_the_archive_can_be_restored(valkey, valkey_server, tmp_path):
@@ -86,9 +86,9 @@ async def test_a_user_without_the_right_gets_a_backup_key_by_key_with_a_warning(
             taken = await app.backup().take(tmp_path / "one.backup")
     finally:
         valkey_server.call("ACL", "DELUSER", "plain")
-    assert not taken.manifest.head.one_moment and taken.manifest.valkey_keys == 1000
+    assert not taken.manifest.head.one_moment and taken.manifest.valkey_keys == 1001
     assert "not of one moment" in taken.manifest.warnings[0]
-    assert (await check(tmp_path / "one.backup")).keys == 1000
+    assert (await check(tmp_path / "one.backup")).keys == 1001
 
 
 async def test_a_backup_that_fails_leaves_nothing_and_is_noted(valkey, valkey_server, tmp_path):
@@ -182,7 +182,7 @@ async def test_a_sealed_backup_is_checked_with_its_passphrase(valkey, valkey_ser
         await valkey.set("a", "1")
         await app.backup().take(tmp_path / "one.backup")
     assert b"keystead sealed" in (tmp_path / "one.backup").read_bytes()[:40]
-    assert (await check(tmp_path / "one.backup", passphrase=b"correct horse battery")).keys == 1
+    assert (await check(tmp_path / "one.backup", passphrase=b"correct horse battery")).keys == 2
     with pytest.raises(Invalid, match="passphrase"):
         await check(tmp_path / "one.backup", passphrase=b"wrong horse battery")
 

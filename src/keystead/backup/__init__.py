@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from keystead.backup.checking import Checked, check
     from keystead.backup.cipher import read_passphrase
     from keystead.backup.installation import Installation
-    from keystead.backup.keeping import file_name, keep_newest
+    from keystead.backup.keeping import keep_newest
     from keystead.backup.models import LastBackup
     from keystead.backup.restoring import Restore, Restored
     from keystead.backup.taking import Backup, Taken, last_backup
+    from keystead.backup.unfinished import require_whole
 else:
     __getattr__ = opened_when_used(__name__)
 
@@ -24,8 +25,8 @@ __all__ = [
     "Restored",
     "Taken",
     "check",
-    "file_name",
     "keep_newest",
     "last_backup",
     "read_passphrase",
+    "require_whole",
 ]

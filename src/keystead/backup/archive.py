@@ -19,7 +19,8 @@ from typing import Any, BinaryIO, Final, Self
 import msgspec
 
 from keystead.backup.cipher import SealedSink
-from keystead.backup.models import Head, Manifest, Part
+from keystead.backup.models import RDB, Head, Manifest, Part
+from keystead.backup.unfinished import sync_directory
 from keystead.errors import Conflict, Invalid, Unavailable
 
 HEAD: Final = "keystead-backup.json"
@@ -30,6 +31,11 @@ FILES: Final = "files/"
 STATE: Final = "state/"
 CHUNK_BYTES: Final = 1024 * 1024
 _BLOCK: Final = 512
+
+
+def valkey_part(number: int, form: str) -> str:
+    """The name of a member with data of Valkey: a snapshot for each primary, or files of records, which may be many."""
+    return f"{VALKEY}{number}.rdb" if form == RDB else f"{VALKEY}{number:06}.{form}"
 
 
 class ArchiveWriter:
@@ -126,7 +132,7 @@ class ArchiveWriter:
             os.fsync(self._file.fileno())
             size = os.fstat(self._file.fileno()).st_size
             _give_name(self._draft, self.path)
-            _sync_directory(self.path.parent)
+            sync_directory(self.path.parent)
         return size
 
     def _remove(self) -> None:
@@ -177,11 +183,3 @@ def _give_name(draft: Path, path: Path) -> None:
         raise Conflict(f"{path} is there already; name another file, or remove it") from None
     except OSError:  # a file system without links
         draft.rename(path)
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

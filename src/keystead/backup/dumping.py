@@ -5,7 +5,8 @@ length of the value (4 bytes), value as DUMP gives it. Numbers are big-endian.
 """
 
 import struct
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -46,33 +47,53 @@ async def dump_files(valkey: Valkey, progress: Callable[[int, int], None]) -> As
 
 
 def records_in(path: Path) -> Iterator[Record]:
-    """The records of such a file."""
+    """The records of such a file. ``Invalid`` where it ends within one."""
+    left = path.stat().st_size
     with path.open("rb") as file:
-        while head := file.read(4):
-            (length,) = struct.unpack(">I", head)
-            name = file.read(length)
-            expires_at, size = struct.unpack(">qI", file.read(12))
-            yield name, expires_at, file.read(size)
+
+        def read(count: int) -> bytes:
+            nonlocal left
+            if count > left:
+                raise Invalid(f"the data of Valkey in this backup are damaged: {path.name} ends within a key")
+            left -= count
+            return file.read(count)
+
+        while left:
+            (length,) = struct.unpack(">I", read(4))
+            name = read(length)
+            expires_at, size = struct.unpack(">qI", read(12))
+            yield name, expires_at, read(size)
 
 
-async def put(valkey: Valkey, records: list[Record], *, replace: bool) -> None:
-    """Write keys as they were. One that is there already is a refusal, unless told to ``replace`` it."""
+async def put_files(valkey: Valkey, paths: Iterable[Path], *, forever: bool = False) -> int:
+    """Write the keys of such files; says how many records they held.
+
+    ``forever``: without their expiries, so that also what has expired by now must be readable.
+    """
+    count = 0
+    for path in paths:
+        records = records_in(path)
+        while some := list(islice(records, BATCH_KEYS)):
+            kept = [(name, -1, raw) for name, _, raw in some] if forever else some
+            await put(valkey, kept)
+            count += len(some)
+    return count
+
+
+async def put(valkey: Valkey, records: list[Record]) -> None:
+    """Write keys as they were. One that was found twice comes twice, so each replaces the one before."""
     if not records:
         return
-    more = ("ABSTTL", "REPLACE") if replace else ("ABSTTL",)
     try:
         async with valkey.pipeline(transaction=False) as pipeline:
             for name, expires_at, raw in records:
-                pipeline.run(("RESTORE", name, max(0, expires_at), raw, *more), bool)
+                pipeline.run(("RESTORE", name, max(0, expires_at), raw, "ABSTTL", "REPLACE"), bool)
             await pipeline.execute()
     except ErrorReply as error:
         text = str(error)
-        if "BUSYKEY" in text:
-            raise Invalid("the server got keys of the same names while the backup was restored; stop who writes "
-                          "there") from error
         if "payload version" in text:
-            raise Invalid("the server is older than the one that the backup was taken from and cannot read its values; "
-                          "restore to a server of the same version or a newer one") from error
+            raise Invalid("the server cannot read values of the backup: it is older than the one that the backup was "
+                          "taken from, or they are damaged; restore to one of the same version or newer") from error
         raise Unavailable(f"the server does not take the keys of the backup: {text[:200]}") from error
 
 

@@ -1,10 +1,9 @@
 """The worker's door of the backup: one every day, if a directory is set for it."""
 
-import time
 from pathlib import Path
 from typing import Any, Final
 
-from keystead.backup.keeping import file_name, keep_newest
+from keystead.backup.keeping import keep_newest
 from keystead.backup.taking import Backup, why_failed
 from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, cron
@@ -27,14 +26,16 @@ def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSett
         directory = Path(settings.directory)
         try:
             _make(directory)
-            taken = await backup.take(directory / file_name(time.time()))
+            taken = await backup.take_into(directory)
         except Exception as error:
             counts.add("backups_failed")
             await alerts.raise_(ALERT, "daily", f"The daily backup failed: {why_failed(error)}", "critical")
             raise
         counts.add("backups_taken")
         await alerts.clear(ALERT, "daily")
-        removed = keep_newest(directory, settings.keep_files, spare=taken.path)
+        removed = keep_newest(
+            directory, settings.keep_files, taken.manifest.head.installation, spare=taken.path
+        )
         return {"path": str(taken.path), "bytes": taken.bytes, "held_ms": taken.manifest.held_ms,
                 "warnings": list(taken.manifest.warnings), "removed": len(removed)}
 

@@ -1,8 +1,9 @@
 """What an archive says of itself, and what is remembered of the last backup."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 FORMAT: Final = 1
 RDB: Final = "rdb"
@@ -30,19 +31,23 @@ class ObjectFilesPart(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The first member of an archive: enough to refuse one that cannot be used, before anything is read."""
+    """The first member of an archive: enough to refuse one that cannot be used, before anything is read.
 
-    format: int = FORMAT
-    keystead_version: str
-    taken_at: float
-    layout: str
-    lanes: int = 1
-    valkey_database: int = 0
-    valkey_server: str = ""
-    valkey_form: str = RDB
+    ``installation``: the name of the one that it was taken of; none in archives of older versions.
+    """
+
+    format: Annotated[int, Meta(ge=1)] = FORMAT
+    keystead_version: Annotated[str, Meta(max_length=64)]
+    taken_at: Annotated[float, Meta(ge=0, lt=1e11)]
+    layout: Annotated[str, Meta(pattern="^(plain|tagged)$")]
+    lanes: Annotated[int, Meta(ge=1)] = 1
+    valkey_database: Annotated[int, Meta(ge=0)] = 0
+    valkey_server: Annotated[str, Meta(max_length=200)] = ""
+    valkey_form: Annotated[str, Meta(pattern="^(rdb|dump)$")] = RDB
     one_moment: bool = True
-    sql_dialect: str = "sqlite"
-    migration: str = ""
+    sql_dialect: Annotated[str, Meta(max_length=64)] = "sqlite"
+    migration: Annotated[str, Meta(max_length=64)] = ""
+    installation: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,10 +59,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     head: Head
     parts: tuple[Part, ...]
     files: ObjectFilesPart
-    valkey_keys: int
+    valkey_keys: Annotated[int, Meta(ge=0)]
     held_ms: float
     sql_rows: dict[str, int] = {}
     warnings: tuple[str, ...] = ()
+
+
+class Restoring(msgspec.Struct, frozen=True, kw_only=True):
+    """A restore that has begun: of which archive, and when."""
+
+    file: str
+    begun_at: float
 
 
 class LastBackup(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Table, inspect, select, text
+from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, inspect, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.errors import Conflict, Invalid
@@ -53,7 +53,16 @@ async def require_empty(sql: AsyncConnection, families: FamilyTables, shown: str
     there = set(await sql.run_sync(lambda connection: inspect(connection).get_table_names()))
     for table in all_tables(families):
         if table.name in there and (await sql.execute(select(1).select_from(table).limit(1))).first() is not None:
-            raise Conflict(f"{shown} holds rows already ({table.name}); restore into an empty database")
+            raise Conflict(f"{shown} holds rows already ({table.name}); name an empty database with --set "
+                           "store.url=..., or replace them with --replace")
+
+
+async def remove_rows(sql: AsyncConnection, families: FamilyTables) -> None:
+    """Remove all rows of ours within the transaction of ``sql``, those that refer to others first."""
+    there = set(await sql.run_sync(lambda connection: inspect(connection).get_table_names()))
+    for table in reversed(all_tables(families)):
+        if table.name in there:
+            await sql.execute(delete(table))
 
 
 async def copy_rows(

@@ -1,5 +1,6 @@
 """Taking a backup of an installation, while it runs."""
 
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -11,15 +12,17 @@ from typing import Final
 
 import msgspec
 
-from keystead.backup.archive import CHUNK_BYTES, FILES, SQL, STATE, VALKEY, ArchiveWriter
+from keystead.backup.archive import CHUNK_BYTES, FILES, SQL, STATE, ArchiveWriter, valkey_part
 from keystead.backup.dumping import dump_files
 from keystead.backup.installation import Installation
-from keystead.backup.keys import LAST
+from keystead.backup.keeping import file_name
+from keystead.backup.keys import IDENTITY, LAST
 from keystead.backup.models import DUMP, RDB, Head, LastBackup, Manifest, ObjectFilesPart
 from keystead.backup.moment import Moment, fix
 from keystead.backup.pinning import Pins, files_directory
 from keystead.backup.sql import SqlMoment, open_moment
 from keystead.backup.threads import Stop, entered, in_thread
+from keystead.backup.unfinished import require_whole
 from keystead.engine import EmbeddedServer, ErrorReply, Valkey, attach, connect
 from keystead.engine.snapshot import NotPermitted
 from keystead.errors import KeysteadError, Unavailable
@@ -63,24 +66,33 @@ class Backup:
         Valkey and SQL are of one moment, unless the manifest says that they are not. ``Conflict`` for a file that is
         there already; ``Unavailable`` for a full disk and for servers that are away.
         """
+        return await self._noted(lambda identity: path, progress)
+
+    async def take_into(self, directory: Path, progress: Progress | None = None) -> Taken:
+        """``take`` into a file that is named by the time and by this installation, as ``keep_newest`` knows it."""
+        return await self._noted(lambda identity: directory / file_name(time.time(), identity), progress)
+
+    async def _noted(self, name: Callable[[str], Path], progress: Progress | None) -> Taken:
         try:
-            return await self._take(path, progress or silent)
+            return await self._take(name, progress or silent)
         except Exception as error:
             await self._note_failure(why_failed(error))
             raise
 
-    async def _take(self, path: Path, progress: Progress) -> Taken:
+    async def _take(self, name: Callable[[str], Path], progress: Progress) -> Taken:
         begun = time.monotonic()
         families = self._of.tables()
         async with AsyncExitStack() as stack:
-            archive = await stack.enter_async_context(entered(ArchiveWriter(path, self._passphrase)))
             valkey = await stack.enter_async_context(_server(self._of))
+            await require_whole(valkey)
+            identity = await _identity(valkey)
+            archive = await stack.enter_async_context(entered(ArchiveWriter(name(identity), self._passphrase)))
             sql = await stack.enter_async_context(open_moment(self._of.database_url, families))
             root = files_directory(self._of.files_url)
             pins = await stack.enter_async_context(entered(Pins(root))) if root is not None else None
             if pins is not None:
                 await in_thread(pins.pin)
-            work = _Work(archive, valkey, sql, self._of, progress)
+            work = _Work(archive, valkey, sql, self._of, progress, identity)
             await work.fix(stack, self._hold_seconds)
             if pins is not None:
                 await in_thread(pins.pin)
@@ -122,6 +134,7 @@ class _Work:
 
     def __init__(
         self, archive: ArchiveWriter, valkey: Valkey, sql: SqlMoment, of: Installation, progress: Progress,
+        identity: str,
     ) -> None:
         self._archive, self._valkey, self._sql, self._of = archive, valkey, sql, of
         self.stop = Stop()
@@ -133,6 +146,7 @@ class _Work:
             keystead_version=version("keystead"), taken_at=time.time(), layout=valkey.layout.value, lanes=of.lanes,
             valkey_database=valkey.address.db if valkey.address is not None else 0,
             valkey_server=f"{facts.get('server', '')} {facts.get('version', '')}".strip(), sql_dialect=sql.dialect,
+            installation=identity,
         )
 
     def _progress(self, what: str, done: int, of: int) -> None:
@@ -177,7 +191,7 @@ class _Work:
             return await self._write_dump()
         for number, snapshot in enumerate(self._moment.snapshots):
             size = await snapshot.size()
-            await in_thread(self._archive.begin, f"{VALKEY}{number}.rdb", size)
+            await in_thread(self._archive.begin, valkey_part(number, RDB), size)
             done = 0
             async for chunk in snapshot.chunks():
                 await in_thread(self._archive.write, chunk)
@@ -189,7 +203,7 @@ class _Work:
     async def _write_dump(self) -> int:
         keys, number = 0, 0
         async for content, count in dump_files(self._valkey, lambda done, of: self._progress("Valkey keys", done, of)):
-            await in_thread(self._archive.add, f"{VALKEY}{number:06}.dump", content)
+            await in_thread(self._archive.add, valkey_part(number, DUMP), content)
             keys, number = keys + count, number + 1
         return keys
 
@@ -239,6 +253,12 @@ class _Work:
         if listed:
             self._archive.keep(part)
         return part.bytes, part.sha256
+
+
+async def _identity(valkey: Valkey) -> str:
+    """What the backups of this installation are called after; chosen by the first one."""
+    await IDENTITY.at().set_if_absent(valkey, secrets.token_hex(4))
+    return await IDENTITY.at().get(valkey) or ""
 
 
 @asynccontextmanager

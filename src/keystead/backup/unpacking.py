@@ -15,14 +15,16 @@ from typing import IO, Any, BinaryIO, Final, Self
 
 import msgspec
 
-from keystead.backup.archive import CHUNK_BYTES, FILES, HEAD, MANIFEST, SQL, STATE, VALKEY, told
+from keystead.backup.archive import CHUNK_BYTES, FILES, HEAD, MANIFEST, SQL, STATE, VALKEY, told, valkey_part
 from keystead.backup.cipher import MAGIC, OLD_MAGIC, SealedSource
-from keystead.backup.models import FORMAT, Head, Manifest, ObjectFilesPart, Part
+from keystead.backup.models import FORMAT, RDB, Head, Manifest, ObjectFilesPart, Part
 from keystead.errors import Invalid, Unavailable
 from keystead.store.files import checked_key
 
 MOST_JSON_BYTES: Final = 64 * 1024 * 1024
 MOST_BESIDE_BYTES: Final = 64 * 1024
+# Of the disk that an archive is unpacked on so much stays free, whatever the archive says: others write there too.
+RESERVED_SHARE, MOST_RESERVED_BYTES = 0.01, 1024**3
 _BESIDE: Final = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
                   tarfile.GNUTYPE_LONGLINK)
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
@@ -58,7 +60,7 @@ class Unpacked:
 def read_head(path: Path, passphrase: bytes | None) -> Head:
     """What kind of archive this is, without reading more of it than its beginning."""
     with opened(path, passphrase) as archive:
-        return _head(archive, next(iter(archive), None), path)
+        return _head(archive, next(_members(archive), None), path)
 
 
 def unpack(path: Path, directory: Path, passphrase: bytes | None, progress: Progress | None = None) -> Unpacked:
@@ -71,19 +73,19 @@ def unpack(path: Path, directory: Path, passphrase: bytes | None, progress: Prog
     manifest: Manifest | None = None
     with opened(path, passphrase, progress) as archive:
         head: Head | None = None
-        for member in archive:
+        for member in _members(archive):
             if head is None:
                 head = _head(archive, member, path)
                 continue
             if manifest is not None or not member.isreg() or member.issparse():
-                raise Invalid(f"{path} is no backup of Keystead: it holds {member.name[:80]}")
+                raise Invalid(f"{path} is no backup of Keystead: it holds {member.name[:80]!r}")
             content = archive.extractfile(member)
             assert content is not None
             if member.name == MANIFEST:
                 manifest = _decoded(_small(content, member, path), Manifest, path)
                 continue
             _check_name(member.name, path)
-            part = _write(content, member, directory / member.name)
+            part = _write(content, member, directory / member.name, path)
             if member.name.startswith(FILES):
                 count, size = count + 1, size + part.bytes
                 digest.update(f"{part.sha256} {part.name}\n".encode())
@@ -91,15 +93,50 @@ def unpack(path: Path, directory: Path, passphrase: bytes | None, progress: Prog
                 parts[part.name] = part
     if manifest is None or head is None:
         raise Invalid(f"{path} is cut off: its manifest is missing; use another backup")
+    _check_manifest(manifest, head, path)
     for part in manifest.parts:
         if part.name != HEAD and parts.get(part.name) != part:
-            raise Invalid(f"{path} is damaged: {part.name} is not what the manifest says; use another backup")
+            raise Invalid(f"{path} is damaged: {part.name[:80]!r} is not what the manifest says; use another backup")
     if extra := parts.keys() - {part.name for part in manifest.parts}:
-        raise Invalid(f"{path} is damaged: the manifest does not know {min(extra)}; use another backup")
+        raise Invalid(f"{path} is damaged: the manifest does not know {min(extra)!r}; use another backup")
     found = ObjectFilesPart(count, size, digest.hexdigest() if count else "", manifest.files.kept_elsewhere)
     if found != manifest.files:
         raise Invalid(f"{path} is damaged: its object files are not what the manifest says; use another backup")
     return Unpacked(manifest, directory)
+
+
+def _check_manifest(manifest: Manifest, head: Head, path: Path) -> None:
+    """See that everything is listed that an archive of this kind has, once."""
+    names = [part.name for part in manifest.parts]
+    servers = [name for name in names if name.startswith(VALKEY)]
+    wrong = ""
+    if manifest.head != head:
+        wrong = "its beginning and its manifest do not agree"
+    elif len(set(names)) < len(names):
+        wrong = "its manifest lists a part twice"
+    elif not servers:
+        wrong = "the data of Valkey are missing"
+    elif servers != [valkey_part(number, head.valkey_form) for number in range(len(servers))]:
+        wrong = "some of the data of Valkey are missing, or of another form than it says"
+    elif head.valkey_form == RDB and head.layout == "plain" and len(servers) > 1:
+        wrong = f"it says that it was taken from one server, and holds the data of {len(servers)}"
+    elif SQL not in names:
+        wrong = "there is no database in it"
+    if wrong:
+        raise Invalid(f"{path} is damaged: {wrong}; use another backup")
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members in turn. What the library stumbles over in a crafted head is damage like any other."""
+    members = iter(archive)
+    while True:
+        try:
+            member = next(members)
+        except StopIteration:
+            return
+        except (ValueError, ArithmeticError, LookupError, RecursionError) as error:
+            raise tarfile.ReadError("a head that cannot be read") from error
+        yield member
 
 
 @contextlib.contextmanager
@@ -125,7 +162,8 @@ class _Entry(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         found = super().frombuf(buf, encoding, errors)
-        if found.type == tarfile.GNUTYPE_SPARSE or (found.type in _BESIDE and found.size > MOST_BESIDE_BYTES):
+        long = found.type in _BESIDE and found.size > MOST_BESIDE_BYTES
+        if found.type == tarfile.GNUTYPE_SPARSE or long or found.size < 0:
             raise Invalid("this is no backup of Keystead: it holds entries that no backup has")
         return found
 
@@ -219,17 +257,27 @@ def _check_name(name: str, path: Path) -> None:
     raise Invalid(f"{path} is no backup of Keystead: it holds {name[:80]!r}")
 
 
-def _write(content: IO[bytes], member: tarfile.TarInfo, target: Path) -> Part:
+def _write(content: IO[bytes], member: tarfile.TarInfo, target: Path, path: Path) -> Part:
     digest = hashlib.sha256()
     with told(target):
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if member.size > (free := shutil.disk_usage(target.parent).free):
-            raise Unavailable(f"{member.name} of the backup has {member.size:,} bytes, and where it is unpacked, "
-                              f"{target.parent}, only {free:,} are free")
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _require_room(member, target.parent)
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except (FileExistsError, NotADirectoryError):
+            raise Invalid(f"{path} is no backup of Keystead: it holds {member.name[:80]!r} twice") from None
+        with os.fdopen(handle, "wb") as file:
             while chunk := content.read(CHUNK_BYTES):
                 digest.update(chunk)
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
     return Part(member.name, member.size, digest.hexdigest())
+
+
+def _require_room(member: tarfile.TarInfo, place: Path) -> None:
+    disk = shutil.disk_usage(place)
+    free = max(0, disk.free - int(min(disk.total * RESERVED_SHARE, MOST_RESERVED_BYTES)))
+    if member.size > free:
+        raise Unavailable(f"{member.name[:80]!r} of the backup has {member.size:,} bytes, and where it is unpacked, "
+                          f"{place}, only {free:,} are free for it")

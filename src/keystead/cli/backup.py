@@ -61,7 +61,7 @@ def backup(
     keep: Annotated[
         int | None,
         typer.Option("--keep", min=1, metavar="COUNT", show_default=False,
-                     help="With --to: remove all backups there but so many of the newest."),
+                     help="With --to: remove all backups of this installation there but so many of the newest."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Take no backup: see whether FILE is whole and can be restored.")
@@ -91,15 +91,19 @@ def backup(
 
 
 def _take(app: "App", file: Path | None, to: Path | None, keep: int | None, format: Format) -> None:
-    from keystead.backup import file_name, keep_newest
+    from keystead.backup import keep_newest
 
-    if to is not None:
-        to.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = to / file_name(time.time())
-    assert file is not None
     with _progress() as told:
-        taken = wait_for(_stopped_by_sigterm(app.backup().take(file, told)))
-    removed = keep_newest(to, keep, spare=file) if to is not None and keep is not None else []
+        if to is not None:
+            to.mkdir(parents=True, exist_ok=True, mode=0o700)
+            work = app.backup().take_into(to, told)
+        else:
+            assert file is not None
+            work = app.backup().take(file, told)
+        taken = wait_for(_stopped_by_sigterm(work))
+    removed: list[Path] = []
+    if to is not None and keep is not None:
+        removed = keep_newest(to, keep, taken.manifest.head.installation, spare=taken.path)
     facts = _taken_facts(taken)
     if format is Format.JSON:
         write_json(facts | {"removed": [str(path) for path in removed]})
@@ -140,16 +144,19 @@ def restore(
         typer.Option("--hold-sending", help="Pause all channels, so that nothing goes out until "
                      "`keystead message resume all`."),
     ] = False,
-    over: Annotated[
-        bool, typer.Option("--over", help="Also to a server that holds keys: those of the same names are replaced.")
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also where there is something: keys, rows and files that are there go; "
+                           "what was in a data directory is moved beside it.")
     ] = False,
     passphrase_file: PassphraseOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Restore an archive into an empty data directory, or to a server and a database that hold nothing.
 
-    The installation must not be running. Messages that waited at the moment of the backup go out when it starts, also
-    those that had gone out since; --hold-sending lets you look first.
+    With --url the database is the one of the settings: --set store.url=postgresql://... names another. The
+    installation must not be running. What is restored in part, after a crash, refuses to start until this is run again
+    with --replace. Messages that waited at the moment of the backup go out when it starts, also those that had gone
+    out since; --hold-sending lets you look first.
     """
     settings = run_settings(context, valkey_url=_server(data, url), backup_passphrase_file=_text(passphrase_file))
     from keystead.backup import Restore
@@ -163,7 +170,7 @@ def restore(
             await hold_sending(valkey)
 
     with _progress() as told:
-        work = Restore(app.installation(), passphrase=_passphrase(settings), over=over)
+        work = Restore(app.installation(), passphrase=_passphrase(settings), replace=replace)
         restored = wait_for(_stopped_by_sigterm(work.run(file, prepare=prepare, progress=told)))
     if format is Format.JSON:
         write_json({"file": str(file), "keys": restored.keys, "waiting": waiting, "sending_held": hold,
