@@ -129,6 +129,14 @@ class Writes:
             self.count(tally)
         return self
 
+    def marked(self, mark: FlagRef) -> "Writes":
+        """The same writes with a mark put up behind them. These stay as they are; the counts belong to both."""
+        same = Writes(self.layout)
+        same._places, same._names, same._kinds = self._places.copy(), self._names.copy(), self._kinds.copy()
+        same._commands, same._tallies = self._commands.copy(), self._tallies
+        mark.raise_flag(same)
+        return same
+
     def _place(self, name: bytes) -> int:
         place = self._places.get(name)
         if place is None:
@@ -176,8 +184,7 @@ def once(
     ``limit`` names a list of the same tag, and with how many elements it is full: then nothing happens either. What was
     seen is said first, so a repeat of something accepted is never refused as one too many.
     """
-    marked = Writes(on.layout).add(writes)
-    mark.raise_flag(marked)
+    marked = writes.marked(mark)
     names, packed = marked.packed(on.layout)
     listed, most = ([], -1) if limit is None else ([limit[0]], limit[1])
     if limit is not None and most < 0:

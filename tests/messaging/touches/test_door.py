@@ -6,6 +6,7 @@ from keystead.errors import Invalid, LimitReached, NotFound
 from keystead.messaging import Messaging
 from keystead.messaging.touches.keys import TO_SEND
 from keystead.messaging.touches.messages import Messages
+from keystead.messaging.touches.points import TouchPoints
 from keystead.messaging.touches.touches import Touches
 
 from .room import HELLO, ON_FAILURE, ON_SUCCESS, Room, on_sqlite
@@ -67,6 +68,20 @@ async def test_what_cannot_be_said_is_refused_at_the_door(room: Room):
     with pytest.raises(Invalid, match="no messages"):
         await messaging.touch("ada", "silent_one", parameters={"name": "Ada"})
     assert not await TO_SEND.length(room.valkey)
+
+
+async def test_a_refusal_is_never_older_than_the_event(room: Room):
+    """This process knows the event of a second ago; what another one changed since then may make the touch right."""
+    point = await room.point()
+    messaging, elsewhere = door(room), TouchPoints(room.valkey, room.database, room.clock)
+    await messaging.touch("ada", "hello_there", channel="sms", parameters={"name": "Ada"})
+    schema = {**point.event_schema, "properties": {**point.event_schema["properties"],
+                                                   "name": {"type": "integer", "example": 7}}}
+    await elsewhere.change(point.uid, schema={**schema, "example": {**schema["example"], "name": 7}})
+    await messaging.touch("ada", "hello_there", channel="sms", parameters={"name": 7})
+    with pytest.raises(Invalid, match="does not fit"):
+        await messaging.touch("ada", "hello_there", channel="sms", parameters={"name": "Ada"})
+    assert await TO_SEND.length(room.valkey) == 2
 
 
 async def test_the_built_in_reminder_can_be_sent(room: Room):

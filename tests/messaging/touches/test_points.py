@@ -7,7 +7,7 @@ import pytest
 from keystead.engine import Valkey
 from keystead.errors import Conflict, Invalid, NotFound
 from keystead.messaging.touches.messages import Messages, SmsMessage
-from keystead.messaging.touches.points import KEPT_SECONDS, TouchPoints
+from keystead.messaging.touches.points import KEPT_SECONDS, LATELY_SECONDS, TouchPoints
 from keystead.store import Database
 from keystead.testing.clock import MovableClock
 
@@ -95,3 +95,20 @@ async def test_built_in_points_are_added_once_and_never_overwritten(
     await points.change(point.uid, strategy="fixed")
     assert await points.ensure_built_in() == 0
     assert (await points.named(["daily_reminder"]))["daily_reminder"].selection_strategy == "fixed"
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_what_was_known_within_a_second_is_known_without_asking(
+    valkey: Valkey, database: Database, moving_clock: MovableClock
+):
+    points = TouchPoints(valkey, database, moving_clock)
+    made = await points.create("hello_there", SCHEMA, "fixed", text("Hi {name}"))
+    assert points.lately("hello_there") is None
+    await points.named(["hello_there", "nobody"])
+    assert points.lately("hello_there") == made
+    assert points.lately("nobody") is None
+    moving_clock.advance(LATELY_SECONDS)
+    assert points.lately("hello_there") is None
+    await points.named(["hello_there"])
+    await points.remove(made.uid)
+    assert points.lately("hello_there") is None, "who changes it knows at once"

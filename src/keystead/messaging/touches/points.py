@@ -1,7 +1,8 @@
 """Touch points: what may be said about an event, on which channel, and how a message is selected.
 
 Every process keeps the points it used, until somebody changes one: a number in Valkey tells, asked once for each batch.
-If it cannot be raised after a change, others learn of it when a minute is over.
+If it cannot be raised after a change, others learn of it when a minute is over. Who queues one touch after the other
+may go by what was known within the last second.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,7 @@ from keystead.store import Database
 from keystead.telemetry import logger
 
 KEPT_SECONDS: Final = 60.0
+LATELY_SECONDS: Final = 1.0
 STEP: Final = 100
 
 _log = logger("messaging.touches")
@@ -53,14 +55,15 @@ class TouchPoints:
         self._valkey, self._database, self._clock = valkey, database, clock
         self._kept: dict[str, TouchPoint | None] = {}
         self._version: int | None = None
-        self._kept_until = 0.0
+        self._kept_until = self._asked_at = 0.0
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
     async def named(self, slugs: Iterable[str]) -> dict[str, TouchPoint]:
         """The points with these names; who does not exist is left out. As new as the last change that was told."""
-        wanted = set(slugs)
-        version, now = await POINTS_VERSION.at().get(self._valkey), self._clock.now()
+        wanted, now = set(slugs), self._clock.now()
+        version = await POINTS_VERSION.at().get(self._valkey)
+        self._asked_at = now
         if version != self._version or now >= self._kept_until:
             self._kept, self._version, self._kept_until = {}, version, now + KEPT_SECONDS
         kept = self._kept  # another task may begin a new one while we read
@@ -70,6 +73,14 @@ class TouchPoints:
             found = {point.event_slug: point for point in await self._read(some)}
             kept.update((slug, found.get(slug)) for slug in some)
         return {slug: point for slug in wanted if (point := kept[slug]) is not None}
+
+    def lately(self, slug: str) -> TouchPoint | None:
+        """The point as it was within the last second, if that is known without asking anybody.
+
+        Good for saying yes: whoever asked a second ago would have heard the same. Before saying no, ask ``named``.
+        """
+        is_new = 0.0 <= self._clock.now() - self._asked_at < LATELY_SECONDS
+        return self._kept.get(slug) if is_new else None
 
     async def _read(self, slugs: list[str]) -> list[TouchPoint]:
         async with self._database.reading() as sql:
@@ -175,6 +186,7 @@ class TouchPoints:
         return text
 
     async def _changed(self) -> None:
+        self._asked_at = 0.0
         await POINTS_VERSION.at().increment(self._valkey)
 
 
