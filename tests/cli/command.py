@@ -1,10 +1,15 @@
 """Runs the real command in a process of its own, as a user would."""
 
+import atexit
 import os
-import subprocess
-import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from ..warm import Warm
+
+_WARM = Warm()
+atexit.register(_WARM.close)
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,10 @@ def environment(**extra: str) -> dict[str, str]:
 
 def keystead(*arguments: str | os.PathLike[str], cwd: Path | None = None, seconds: float = 180, **env: str) -> Outcome:
     """Run ``keystead ARGUMENTS`` and wait for it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "keystead.cli", *map(os.fspath, arguments)],
-        cwd=cwd, env=environment(**env), stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False,
-    )
-    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert all(name.startswith("KEYSTEAD_") for name in env), "Python may read it while it starts, which it did before"
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        code = _WARM.run("keystead.cli", [*map(os.fspath, arguments)], cwd=os.fspath(cwd or Path.cwd()),
+                         env=environment(**env), out=out, err=err, seconds=seconds)
+        out.seek(0)
+        err.seek(0)
+        return Outcome(code, out.read().decode(), err.read().decode())
