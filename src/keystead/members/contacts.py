@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, exists, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -99,6 +99,25 @@ _EMAIL: Final = _Kind(
 _PHONE: Final = _Kind(
     USER_PHONE_NUMBERS, "phone", "sms", "phone_number", "phone_number",
     PHONE_SUPPRESSED, "phone_verify_finish",
+)
+
+
+def _listing(kind: _Kind) -> Select[Any]:
+    columns = kind.table.c
+    return (
+        select(columns[kind.shown], columns.verified, columns.receives_notifications, kind.suppressed,
+               columns.created_at)
+        .join(USERS, USERS.c.id == columns.user_id).where(USERS.c.sub == bindparam("sub")).order_by(columns.id)
+    )
+
+
+# Made once: making a statement takes longer than SQLite takes to answer it.
+_LISTED: Final = {kind.name: _listing(kind) for kind in (_EMAIL, _PHONE)}
+_TOKENS: Final = USER_PUSH_TOKENS.c
+_DEVICES: Final = (
+    select(_TOKENS.token, _TOKENS.platform, _TOKENS.receives_notifications, _TOKENS.created_at, _TOKENS.last_seen_at)
+    .join(USERS, USERS.c.id == _TOKENS.user_id).where(USERS.c.sub == bindparam("sub"))
+    .order_by(_TOKENS.last_seen_at.desc(), _TOKENS.id.desc())
 )
 
 
@@ -218,15 +237,8 @@ class Contacts:
 
     async def listed_devices(self, sub: UserSub) -> list[Device]:
         """Every device of the person, the one seen last first."""
-        tokens = USER_PUSH_TOKENS.c
-        wanted = (
-            select(tokens.token, tokens.platform, tokens.receives_notifications, tokens.created_at,
-                   tokens.last_seen_at)
-            .join(USERS, USERS.c.id == tokens.user_id).where(USERS.c.sub == sub)
-            .order_by(tokens.last_seen_at.desc(), tokens.id.desc())
-        )
         async with self._database.reading() as sql:
-            return [Device(*row) for row in await sql.execute(wanted)]
+            return [Device(*row) for row in await sql.execute(_DEVICES, {"sub": sub})]
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -324,14 +336,8 @@ class Contacts:
         return found
 
     async def _listed(self, kind: _Kind, sub: UserSub) -> list[Contact]:
-        columns = kind.table.c
-        wanted = (
-            select(columns[kind.shown], columns.verified, columns.receives_notifications, kind.suppressed,
-                   columns.created_at)
-            .join(USERS, USERS.c.id == columns.user_id).where(USERS.c.sub == sub).order_by(columns.id)
-        )
         async with self._database.reading() as sql:
-            return [Contact(*row) for row in await sql.execute(wanted)]
+            return [Contact(*row) for row in await sql.execute(_LISTED[kind.name], {"sub": sub})]
 
 
 def _steps(subs: Iterable[UserSub]) -> Iterable[list[UserSub]]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -83,7 +83,7 @@ class Users:
     async def get(self, sub: UserSub) -> Member:
         """The person; ``NotFound`` if there is none."""
         async with self._database.reading() as sql:
-            row = (await sql.execute(select(*_FIELDS).where(USERS.c.sub == sub))).first()
+            row = (await sql.execute(_BY_SUB, {"sub": sub})).first()
         if row is None:
             raise NotFound("there is no such person")
         return Member(*row)
@@ -91,7 +91,7 @@ class Users:
     async def created_at(self, sub: UserSub) -> float | None:
         """When the person joined; None if there is none."""
         async with self._database.reading() as sql:
-            found: float | None = await sql.scalar(select(USERS.c.created_at).where(USERS.c.sub == sub))
+            found: float | None = await sql.scalar(_CREATED_AT, {"sub": sub})
             return found
 
     async def list(self, request: PageRequest) -> Page[Member]:
@@ -159,6 +159,9 @@ class Users:
 _FIELDS: Final = (
     USERS.c.sub, USERS.c.given_name, USERS.c.family_name, USERS.c.admin, USERS.c.timezone, USERS.c.created_at,
 )
+# Made once: making a statement takes longer than SQLite takes to answer it.
+_BY_SUB: Final = select(*_FIELDS).where(USERS.c.sub == bindparam("sub"))
+_CREATED_AT: Final = select(USERS.c.created_at).where(USERS.c.sub == bindparam("sub"))
 
 
 def _checked(what: str, text: str, least: int = 0) -> str:

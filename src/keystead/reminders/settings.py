@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -21,6 +21,10 @@ from keystead.store import Database, SqlOutbox
 
 ALL: Final = "all"
 UPDATED: Final = "update_notification_time"
+_OF_PERSON: Final = select(  # made once: making it takes longer than the answer
+    REMINDERS.c.uid, REMINDERS.c.channel, REMINDERS.c.start_time, REMINDERS.c.end_time, REMINDERS.c.day_of_week_mask,
+    REMINDERS.c.created_at,
+).where(REMINDERS.c.user_id == bindparam("user")).order_by(REMINDERS.c.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +103,9 @@ class ReminderSettings:
 
     async def reminders_of(self, sub: UserSub) -> list[Reminder]:
         """The person's reminders, at most one for each channel."""
-        row = REMINDERS.c
-        wanted = select(
-            row.uid, row.channel, row.start_time, row.end_time, row.day_of_week_mask, row.created_at
-        ).order_by(row.channel)
         async with self._database.reading() as sql:
             user = await find_person(sql, sub)
-            return [Reminder(*found) for found in await sql.execute(wanted.where(row.user_id == user))]
+            return [Reminder(*found) for found in await sql.execute(_OF_PERSON, {"user": user})]
 
     async def effective_of(self, sub: UserSub) -> dict[str, Effective]:
         """What holds on each channel, whether or not the person can be reached there."""

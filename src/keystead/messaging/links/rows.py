@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.messaging.links.models import BufferedLink, Click, ClickOutcome, DelayedClick, Target, TrackType
@@ -18,6 +18,7 @@ _TARGET: Final = (
     LINKS.c.id, LINKS.c.uid, LINKS.c.code, LINKS.c.page_identifier, LINKS.c.page_extra, LINKS.c.preview_identifier,
     LINKS.c.preview_extra,
 )
+_BY_CODE: Final = select(*_TARGET).where(LINKS.c.code == bindparam("code"))  # made once, since that takes long
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ async def codes_taken(database: Database, codes: Collection[str]) -> set[str]:
 async def find_link(database: Database, code: str) -> StoredLink | None:
     """The link that has this code."""
     async with database.reading() as sql:
-        row = (await sql.execute(select(*_TARGET).where(LINKS.c.code == code))).first()
+        row = (await sql.execute(_BY_CODE, {"code": code})).first()
     if row is None:
         return None
     return StoredLink(row.id, Target(
