@@ -13,7 +13,7 @@ NOTE = Finding(Drift.LARGE, "a", "says", "mend")
 
 def looked_at():
     described = inventory(entry("a", "string"), entry("b:{x}", "string"))
-    tally = Tally(Matcher(described), lambda *seen: None)
+    tally = Tally(Matcher(described).find, lambda *seen: None)
     for raw_key, size in ((b"a", 10), (b"b:1", 400), (b"b:2", 400), (b"c", 90)):
         tally.add(raw_key, "string", -1, size)
     return Audit(described, (WARNING, NOTE), server="valkey://localhost", tally=tally)

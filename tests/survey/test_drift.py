@@ -9,7 +9,7 @@ from .entries import entry, inventory, stray
 
 
 def live_of(described, *keys, strays=(), whole=True):
-    tally = Tally(Matcher(described), lambda *seen: None)
+    tally = Tally(Matcher(described).find, lambda *seen: None)
     for raw_key, type, ttl_seconds in keys:
         tally.add(raw_key, type, -1 if ttl_seconds is None else round(ttl_seconds * 1000), 100)
     return Live(tally, Inventory("server", tuple(strays)), whole)

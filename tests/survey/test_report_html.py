@@ -24,7 +24,7 @@ class Text(HTMLParser):
 def page(*findings, keys=(), known=()):
     described = inventory(entry("session:{token}", "hash", 3600, personal=True, section=("Login",)),
                           entry("<script>:{x}", "string"))
-    tally = Tally(Matcher(described), lambda *seen: None)
+    tally = Tally(Matcher(described).find, lambda *seen: None)
     for raw_key, type, ttl_ms, size in keys:
         tally.add(raw_key, type, ttl_ms, size)
     read = Text()

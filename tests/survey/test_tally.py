@@ -18,7 +18,7 @@ def tally(strays):
         entry("session:{token}", "hash", 3600), entry("config", "string", 0), entry("lock:{name}", "lock"),
         entry("maybe:{id}", "list", 60, sure=False), entry("code:{email}", "string", Expiry(Rule.SOME)),
     )
-    return Tally(Matcher(described), lambda *seen: strays.append(seen))
+    return Tally(Matcher(described).find, lambda *seen: strays.append(seen))
 
 
 def test_keys_are_counted_by_entry(tally):
@@ -118,7 +118,7 @@ def test_keys_that_have_gone_meanwhile_are_not_counted(tally):
 
 def test_every_large_key_is_counted_in_whatever_order_they_come():
     described = inventory(entry("blob:{id}", "string", 0))
-    tally = Tally(Matcher(described), lambda *seen: None)
+    tally = Tally(Matcher(described).find, lambda *seen: None)
     for number, mib in enumerate((30, 20, 40, 1)):
         tally.add(b"blob:%d" % number, "string", -1, mib * 1024 * 1024)
     large = tally.entries["blob:{id}"].large

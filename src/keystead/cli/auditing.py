@@ -163,8 +163,7 @@ async def _audit_declarations(
 ) -> "Audit":
     from keystead.inventory import from_registry
     from keystead.keys import Layout
-    from keystead.operations import KEYS_PER_SECOND, audit
-    from keystead.survey import Watching, deeper
+    from keystead.survey import VALUES_PER_SECOND, look_at_declared
 
     used = _read_code(code)
     if settings is None:
@@ -172,13 +171,13 @@ async def _audit_declarations(
     async with connected(settings, only_looks=True) as valkey:
         registry = load_registry(sources, valkey.layout)
         inventory = from_registry(registry)
-        server = valkey.address.display if valkey.address is not None else ""
-        watching = Watching(inventory, server)
         with _progress() as progress:
-            report = await audit(valkey, registry, keys_per_second=keys_per_second or KEYS_PER_SECOND, match=match,
-                                 read_values=values, on_progress=progress, on_seen=watching.saw)
-        live = watching.live(whole=match is None)
-        return _judged(inventory, live, used, code, server, (), deeper(report))
+            live, reasons, found = await look_at_declared(
+                valkey, registry, inventory, keys_per_second=keys_per_second or VALUES_PER_SECOND, match=match,
+                read_values=values, progress=progress,
+            )
+        server = valkey.address.display if valkey.address is not None else ""
+        return _judged(inventory, live, used, code, server, reasons, found)
 
 
 def _judged(

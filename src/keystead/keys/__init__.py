@@ -1,16 +1,5 @@
 """The registry: what may exist in the keyspace. Pure, no input or output."""
 
-from keystead.keys.audit import (
-    NOT_READ,
-    Audit,
-    AuditReport,
-    Finding,
-    FindingGroup,
-    FindingKind,
-    Observed,
-    PatternUse,
-    judge,
-)
 from keystead.keys.channels import Channel, ChannelPattern, OpaqueNamespace
 from keystead.keys.codecs import FLOAT, INTEGER, RAW, TEXT, Codec, Gzip, JsonCodec, Undecodable, Zstd, codec_of
 from keystead.keys.declarations import (
@@ -66,8 +55,6 @@ from keystead.keys.variables import (
 __all__ = [
     "Argument",
     "AtMost",
-    "Audit",
-    "AuditReport",
     "Channel",
     "ChannelPattern",
     "ChannelRef",
@@ -78,9 +65,6 @@ __all__ = [
     "Exactly",
     "Executor",
     "FLOAT",
-    "Finding",
-    "FindingGroup",
-    "FindingKind",
     "FlagKey",
     "FlagRef",
     "Frame",
@@ -110,16 +94,13 @@ __all__ = [
     "MapRef",
     "Match",
     "Matching",
-    "NOT_READ",
     "NO_TTL",
     "NoTtl",
     "NoneUntilEnded",
-    "Observed",
     "OnCorrupt",
     "OneOf",
     "OpaqueNamespace",
     "Pair",
-    "PatternUse",
     "Personal",
     "Place",
     "RAW",
@@ -160,7 +141,6 @@ __all__ = [
     "describe",
     "hash_tag",
     "inventory_rows",
-    "judge",
     "key_slot",
     "kind_of_name",
     "kind_of_text",

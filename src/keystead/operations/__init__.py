@@ -1,4 +1,4 @@
-"""Looking at a live system: audits, explanations and counts of a server's keys, and alerts that reach somebody."""
+"""Looking at a live system: explanations and counts of a server's keys, and alerts that reach somebody."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from keystead.fronts import opened_when_used
 if TYPE_CHECKING:
     from keystead.operations.admin_keys import KEY_PREFIX, AdminKey, AdminKeys, NewKey
     from keystead.operations.alerts import AlertRules, Alerts
-    from keystead.operations.auditor import KEYS_PER_SECOND, audit
     from keystead.operations.census import Census
     from keystead.operations.counts import PatternCount, PatternCounts
     from keystead.operations.delivery import MAIL_JOB, Delivery, Webhook
@@ -30,7 +29,6 @@ __all__ = [
     "DeadPlace",
     "Delivery",
     "Explanation",
-    "KEYS_PER_SECOND",
     "KEY_PREFIX",
     "MAIL_JOB",
     "NewKey",
@@ -42,7 +40,6 @@ __all__ = [
     "WaitingPlace",
     "Watcher",
     "Webhook",
-    "audit",
     "explain",
     "explain_by_inventory",
     "explain_by_inventory_alone",

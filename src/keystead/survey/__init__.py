@@ -2,7 +2,7 @@
 
 from keystead.survey.audit import Audit
 from keystead.survey.baseline import read_baseline, split, write_baseline
-from keystead.survey.declared import Watching, deeper
+from keystead.survey.declared import VALUES_PER_SECOND, look_at_declared
 from keystead.survey.drift import Live, compare
 from keystead.survey.findings import Drift, Finding, Severity, in_order
 from keystead.survey.learn import learn
@@ -43,15 +43,15 @@ __all__ = [
     "Snapshot",
     "Sparing",
     "UNKNOWN_TTL",
+    "VALUES_PER_SECOND",
     "Walk",
-    "Watching",
     "compare",
-    "deeper",
     "differences",
     "growth",
     "in_order",
     "learn",
     "look_at",
+    "look_at_declared",
     "neighbours",
     "read_baseline",
     "read_snapshot",

@@ -1,45 +1,75 @@
-"""What the auditor of declarations saw, in the words of a survey: it looks into values, which a walk does not."""
+"""A live server held against the declarations of a program: one walk that looks into values too."""
 
-from keystead.inventory import Inventory, Matcher
-from keystead.keys import AuditReport, FindingKind, Observed
+from contextlib import aclosing
+
+from keystead.engine import Lookout, Valkey
+from keystead.errors import Unavailable
+from keystead.inventory import Found, Inventory
+from keystead.keys import Match, Registry
 from keystead.survey.drift import Live
-from keystead.survey.findings import Drift, Finding
+from keystead.survey.findings import Finding
 from keystead.survey.looking import strays_of
+from keystead.survey.pace import Pace
+from keystead.survey.pairs import Pairs
 from keystead.survey.tally import Tally
 from keystead.survey.tree import Tree
+from keystead.survey.values import Faults, Seen, Values
+from keystead.survey.walk import Progress, Walk
 
-# What only a look into values can find; the rest is found by comparing.
-_DEEPER = {
-    FindingKind.UNDECODABLE.value: (Drift.UNREADABLE, "find the writer, and delete what cannot be read"),
-    FindingKind.BROKEN_PAIR.value: (Drift.BROKEN_PAIR, "write index and record in one step, and mend what is there"),
-}
-
-
-class Watching:
-    """Counts the keys that the auditor walks over."""
-
-    def __init__(self, inventory: Inventory, server: str) -> None:
-        self._tree = Tree()
-        self._tally = Tally(Matcher(inventory), self._tree.add)
-        self._server = server
-
-    def saw(self, observed: Observed) -> None:
-        """One key, as the auditor saw it."""
-        ttl_ms = -1 if observed.ttl_seconds is None else round(observed.ttl_seconds * 1000)
-        self._tally.add(observed.raw_key, observed.type, ttl_ms, observed.memory_bytes)
-
-    def live(self, *, whole: bool) -> Live:
-        """Everything that was seen. No more keys may come after this."""
-        return Live(self._tally, strays_of(self._tree, self._server), whole)
+VALUES_PER_SECOND = 20_000  # keys, where their values are read
+PAGE_KEYS = 256  # more than a walk alone takes: probes and pairs cost round trips of their own
 
 
-def deeper(report: AuditReport) -> tuple[Finding, ...]:
-    """What the auditor found in values."""
-    found = []
-    for group in report.findings:
-        if group.kind in _DEEPER:
-            kind, mend = _DEEPER[group.kind]
-            says = f"{group.keys:,} {'key' if group.keys == 1 else 'keys'}: {group.examples[0]['says']}"
-            examples = tuple(example["key"] for example in group.examples[:3])
-            found.append(Finding(kind, group.pattern, says, mend, keys=group.keys, examples=examples))
-    return tuple(found)
+async def look_at_declared(
+    valkey: Valkey,
+    registry: Registry,
+    inventory: Inventory,
+    *,
+    keys_per_second: float = VALUES_PER_SECOND,
+    match: str | None = None,
+    read_values: bool = True,
+    progress: Progress | None = None,
+) -> tuple[Live, tuple[str, ...], tuple[Finding, ...]]:
+    """Walk every key, or those that fit the glob ``match``: what was seen, why it is not everything, and what was found
+    in values. ``inventory`` is that of the ``registry``.
+
+    Without ``read_values`` only names, types, expiries and sizes are looked at. On every primary, since a replica may
+    have one half of a pair only. Keys whose type may not be asked for make the look unfinished: it would seem clean.
+    """
+    entries = dict(zip(registry, inventory.entries, strict=True))
+    matches: dict[bytes, Match] = {}
+
+    def find(raw_key: bytes) -> Found | None:
+        found = registry.resolve(raw_key)
+        if found is None:
+            return None
+        matches[raw_key] = found
+        return Found(entries[found.declaration], found.arguments)
+
+    server = valkey.address.display if valkey.address is not None else ""
+    pace = Pace(keys_per_second, page_keys=PAGE_KEYS)
+    walk = Walk(Lookout(server, tuple(await valkey.nodes())), match=match, pace=pace, progress=progress)
+    tree, faults = Tree(), Faults()
+    tally = Tally(find, tree.add)
+    values, pairs = Values(valkey, pace, faults), Pairs(valkey, registry, faults, keys_per_second)
+    partial = ""
+    async with aclosing(walk.pages()) as pages:
+        async for page in pages:
+            matches.clear()
+            tally.add_page(page)
+            if not read_values:
+                continue
+            seen = [Seen(raw_key, known, memory_bytes)
+                    for raw_key, type, memory_bytes in zip(page.keys, page.types, page.memory_bytes, strict=True)
+                    if (known := matches.get(raw_key)) is not None and known.declaration.server_type == type]
+            try:
+                await values.check(seen)
+                await pairs.check([(each.raw_key, each.match) for each in seen])
+            except Unavailable as error:
+                partial = f"a server went away: {error} ({walk.keys:,} of about {walk.total:,} keys were seen)"
+                break
+    partial = partial or walk.partial
+    if not partial and any(each.types[""] for each in tally.entries.values()):
+        partial = "the server does not tell the types of some keys, so they were not judged"
+    live = Live(tally, strays_of(tree, server), match is None and not partial, unfinished=bool(partial))
+    return live, tuple(filter(None, (partial, *walk.notes))), faults.findings()

@@ -24,7 +24,7 @@ async def look_at(
     """
     walk = Walk(look, match=match, pace=pace, progress=progress)
     tree = Tree()
-    tally = Tally(Matcher(inventory), tree.add)
+    tally = Tally(Matcher(inventory).find, tree.add)
     async for page in walk.pages():
         tally.add_page(page)
     reasons = tuple(reason for reason in (walk.partial, *walk.notes) if reason)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from keystead.inventory import Entry, Matcher, Rule
+from keystead.inventory import Entry, Found, Rule
 from keystead.keys import EMAIL, IP, spell_key
 from keystead.survey.walk import UNKNOWN_TTL, Page
 
@@ -60,16 +60,17 @@ class EntryTally:
     personal: Fault = field(default_factory=Fault)
 
 
+Find = Callable[[bytes], Found | None]
 Stray = Callable[[bytes, str, int, int], None]
 
 
 class Tally:
-    """One walk. ``stray`` is told of every key that no entry explains."""
+    """One walk. ``find`` says which entry explains a key; ``stray`` is told of those that none does."""
 
-    def __init__(self, matcher: Matcher, stray: Stray) -> None:
+    def __init__(self, find: Find, stray: Stray) -> None:
         self.entries: dict[str, EntryTally] = {}
         self.strays = EntryTally()
-        self._matcher, self._stray = matcher, stray
+        self._find, self._stray = find, stray
 
     @property
     def keys(self) -> int:
@@ -87,7 +88,7 @@ class Tally:
 
     def add(self, raw_key: bytes, type: str, ttl_ms: int, memory_bytes: int) -> None:
         """Count one key, as a ``Page`` tells of it."""
-        found = self._matcher.find(raw_key)
+        found = self._find(raw_key)
         # One that fits only if a variable holds separators is rather a key that nobody wrote down.
         if found is None or found.loose:
             tally = self.strays

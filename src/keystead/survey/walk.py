@@ -6,7 +6,7 @@ the server does not let us ask is left out and said; what it held when it went a
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey
@@ -101,7 +101,7 @@ class Walk:
         self._progress = progress
         self._questions = [_TYPE, _PTTL, _MEMORY] if memory else [_TYPE, _PTTL]
 
-    async def pages(self) -> AsyncIterator[Page]:
+    async def pages(self) -> AsyncGenerator[Page, None]:
         """The keys, page after page. A key that is there all the time comes at least once, perhaps twice.
 
         Ends early, with ``partial`` set, if a server goes away, restarts or stays slow. Raises ``Unavailable`` only

@@ -2,10 +2,14 @@ import asyncio
 
 import msgspec
 
+from keystead.engine import scan
+from keystead.inventory import from_registry
 from keystead.keys import Keyspace, ListKey, Pair, RecordKey, Registry, SetKey, SortedSetKey
-from keystead.operations import audit
+from keystead.survey import Drift, look_at_declared
+from keystead.survey.pairs import Pairs
+from keystead.survey.values import Faults
 
-from . import shop
+from ..operations import shop
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -20,9 +24,25 @@ TASKS = ListKey(ROOM, "tasks", str, purpose="tasks in order", pairs_with=Pair(TA
 DUE = SortedSetKey(ROOM, "due", int, member="task id", score="when", purpose="tasks by time", pairs_with=Pair(TASK))
 
 
-def broken(report) -> set[tuple[str, str]]:
-    assert all(group.kind == "broken pair" for group in report.findings), report.findings
-    return {(each["key"], each["says"]) for group in report.findings for each in group.examples}
+class Told(Faults):
+    """Remembers every fault, not only a few examples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: set[tuple[str, str]] = set()
+
+    def add(self, kind, pattern, key, says) -> None:
+        assert kind is Drift.BROKEN_PAIR
+        self.said.add((key, says))
+
+
+async def broken(valkey, registry) -> set[tuple[str, str]]:
+    told = Told()
+    pairs = Pairs(valkey, registry, told, 20_000)
+    async for batch in scan(valkey, batch_keys=256):
+        await pairs.check([(raw_key, match) for raw_key in dict.fromkeys(batch)
+                           if (match := registry.resolve(raw_key)) is not None])
+    return told.said
 
 
 async def test_pairs_are_checked_beyond_the_first_members(valkey):
@@ -33,8 +53,7 @@ async def test_pairs_are_checked_beyond_the_first_members(valkey):
             if number != 777:
                 pipeline.hset(f"pending:{number}", mapping={"customer": "a", "total_cents": "1"})
         await pipeline.execute()
-    report = await audit(valkey, shop.registry())
-    assert broken(report) == {("pending", "member '777' has no pending:{order_id}")}
+    assert await broken(valkey, shop.registry()) == {("pending", "member '777' has no pending:{order_id}")}
 
 
 async def test_a_pair_that_is_being_changed_is_not_reported(valkey):
@@ -57,8 +76,7 @@ async def test_a_pair_that_is_being_changed_is_not_reported(valkey):
         tasks.create_task(churn())
         await asyncio.sleep(0.05)
         for _ in range(10):
-            report = await audit(valkey, shop.registry())
-            assert report.clean, report.findings
+            assert await broken(valkey, shop.registry()) == set()
         stop.set()
 
 
@@ -67,7 +85,7 @@ async def test_an_index_is_paired_through_its_own_variables(valkey):
     await valkey.sadd("books:low", "3")
     for key in ("books:top:1", "books:low:2", "books:low:3"):
         await valkey.hset(key, "name", "x")
-    assert broken(await audit(valkey, Registry([ROOM]))) == {
+    assert await broken(valkey, Registry([ROOM])) == {
         ("books:top", "member '2' has no books:{shelf}:{isbn}"),
         ("books:low:2", "is not a member of books:{shelf}"),
     }
@@ -81,7 +99,7 @@ async def test_lists_are_asked_for_records_only(valkey):
         if number not in (3, 449):
             await valkey.hset(f"task:{number}", "name", "x")
     await valkey.config_resetstat()
-    assert broken(await audit(valkey, Registry([ROOM]))) == {
+    assert await broken(valkey, Registry([ROOM])) == {
         (index, f"member '{number}' has no task:{{task_id}}") for index in ("tasks", "due") for number in (3, 449)
     }
     assert "cmdstat_lpos" not in await valkey.info("commandstats")
@@ -91,15 +109,16 @@ async def test_member_that_cannot_be_named_is_broken(valkey):
     await valkey.zadd("due", {"5": 1})
     await valkey.hset("task:5", "name", "x")
     await valkey.sadd("books:top", "has:colon")
-    assert broken(await audit(valkey, Registry([ROOM]))) == {
+    assert await broken(valkey, Registry([ROOM])) == {
         ("books:top", "member 'has:colon' has no books:{shelf}:{isbn}"),
     }
 
 
 async def test_index_of_the_wrong_type_is_reported_as_that_only(valkey):
     await valkey.set("due", "x")
-    report = await audit(valkey, Registry([ROOM]))
-    assert [group.kind for group in report.findings] == ["wrong type"]
+    registry = Registry([ROOM])
+    live, _, found = await look_at_declared(valkey, registry, from_registry(registry))
+    assert live.tally.entries["due"].wrong_type.keys == 1 and found == ()
 
 
 async def test_one_broken_pair_among_many_indexes_is_found(valkey):
@@ -110,7 +129,7 @@ async def test_one_broken_pair_among_many_indexes_is_found(valkey):
             if shelf != 123:
                 pipeline.hset(f"books:{shelf}:2", "name", "x")
         await pipeline.execute()
-    assert broken(await audit(valkey, Registry([ROOM]))) == {("books:123", "member '2' has no books:{shelf}:{isbn}")}
+    assert await broken(valkey, Registry([ROOM])) == {("books:123", "member '2' has no books:{shelf}:{isbn}")}
 
 
 async def test_a_long_index_is_read_in_pages(valkey):
@@ -122,6 +141,6 @@ async def test_a_long_index_is_read_in_pages(valkey):
         for number in range(4999):
             pipeline.hset(f"task:{number}", "name", "x")
         await pipeline.execute()
-    assert broken(await audit(valkey, Registry([ROOM]))) == {
+    assert await broken(valkey, Registry([ROOM])) == {
         ("due", "member '4999' has no task:{task_id}"), ("tasks", "member '4999' has no task:{task_id}"),
     }

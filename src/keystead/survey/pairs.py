@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
-from keystead.keys import Audit, Command, Declaration, Match, Registry, Reply, Undecodable
+from keystead.keys import Command, Declaration, Match, Reference, Registry, Reply, Undecodable
+from keystead.survey.findings import Drift
+from keystead.survey.values import Faults
 
 PAGE_MEMBERS = 200
 INDEXES_AT_ONCE = 20
@@ -60,9 +62,9 @@ class _Page:
 class Pairs:
     """Checks the pairs of one walk."""
 
-    def __init__(self, valkey: Valkey, registry: Registry, audit: Audit, keys_per_second: int) -> None:
+    def __init__(self, valkey: Valkey, registry: Registry, faults: Faults, keys_per_second: float) -> None:
         self._valkey = valkey
-        self._audit = audit
+        self._faults = faults
         self._layout = registry.layout
         self._keys_per_second = keys_per_second
         self._indexes_of: dict[Declaration, list[Declaration]] = {}
@@ -92,7 +94,7 @@ class Pairs:
                 if following is not None:
                     pages.append(_Page(page.raw_key, page.match, following))
             for claim in await self._broken(claims, "has_record"):
-                self._audit.pair_broken(claim.match, claim.member)
+                self._no_record(claim.match, claim.member)
             await asyncio.sleep(max(0.0, len(claims) / self._keys_per_second - (time.monotonic() - began)))
 
     def _claims(self, page: _Page, raw_members: list[bytes]) -> list[_Claim]:
@@ -100,7 +102,26 @@ class Pairs:
         raw_of = {member: raw for raw in raw_members for member in index.sample_members([raw])}
         return [_Claim(page.match, index, member, _membership(index, page.raw_key, raw_of[member]),
                        ("EXISTS", reference.name(self._layout.in_lane(page.match.lane))))
-                for member, reference in self._audit.expected_records(page.match, raw_members).items()]
+                for member, reference in self._expected(page.match, raw_members).items()]
+
+    def _expected(self, match: Match, raw_members: list[bytes]) -> dict[str, Reference]:
+        """The record that each member of an index must have, by member."""
+        pair = match.declaration.pairs_with
+        assert pair is not None
+        found: dict[str, Reference] = {}
+        for member in match.declaration.sample_members(raw_members):
+            try:
+                found[member] = pair.record_of(member, match.arguments)
+            except DeclarationError:
+                # A member that cannot even be named in the record's pattern has no record.
+                self._no_record(match, member)
+        return found
+
+    def _no_record(self, match: Match, member: str) -> None:
+        pair = match.declaration.pairs_with
+        pattern = pair.record.pattern if pair is not None else ""
+        self._faults.add(Drift.BROKEN_PAIR, match.declaration.pattern, match.reference.logical,
+                         f"member {member[:80]!r} has no {pattern}")
 
     async def _check_records(self, keys: Sequence[tuple[bytes, Match]]) -> None:
         claims: list[_Claim] = []
@@ -110,7 +131,8 @@ class Pairs:
                 if question is not None:
                     claims.append(_Claim(match, index, match.arguments[_by(index)], question, ("EXISTS", raw_key)))
         for claim in await self._broken(claims, "in_index"):
-            self._audit.record_unnamed(claim.match, claim.index)
+            self._faults.add(Drift.BROKEN_PAIR, claim.match.declaration.pattern, claim.match.reference.logical,
+                             f"is not a member of {claim.index.pattern}")
 
     async def _broken(self, claims: list[_Claim], side: str) -> list[_Claim]:
         """The claims of which one side is there and ``side`` is not, on two looks a moment apart."""
