@@ -34,6 +34,23 @@ async def test_an_address_that_is_none_is_refused_at_the_start(valkey):
         made(valkey, webhook_url="chat.example.com")
 
 
+async def test_a_heartbeat_is_off_until_an_address_is_set(valkey):
+    assert made(valkey).heartbeat is None
+    assert made(valkey, heartbeat_url="https://checks.example.com/1").heartbeat is not None
+    with pytest.raises(Invalid, match=r"alerts.heartbeat_url"):
+        made(valkey, heartbeat_url="checks.example.com")
+
+
+def test_what_is_switched_off_is_retired_and_nothing_else():
+    def kinds(**flags):
+        settings = load_settings({name.replace("__", "."): value for name, value in flags.items()}, environment={})
+        return {(one.kind, one.subject) for one in alerting.retired(settings, alerting.alert_rules(settings))}
+
+    assert kinds(backup__directory="backups") == {("alert_undelivered", "webhook")}
+    off = kinds(alerts__audit_seconds=0, alerts__webhook_url="https://chat.example.com/hook")
+    assert off == {("alert_undelivered", "mail"), ("undeclared_keys", ""), ("backup_late", ""), ("backup_failed", "")}
+
+
 def test_every_list_of_dead_letters_is_watched():
     """One that a room declares and nobody watches would grow unseen."""
     names = {place.name for place in alerting.dead_places(App(Settings()).registry())}

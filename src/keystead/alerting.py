@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from keystead.backup.lateness import BackupLate
+from keystead.backup.lateness import FAILED, LATE_SECONDS, BackupLate
 from keystead.clock import Clock, real
 from keystead.engine import Valkey
 from keystead.jobs import JobBook
@@ -31,7 +31,10 @@ from keystead.operations import (
     Watcher,
     Webhook,
 )
+from keystead.operations.delivery import UNDELIVERED
+from keystead.operations.heartbeat import Heartbeat
 from keystead.operations.models import Way
+from keystead.operations.patrol import Retired
 from keystead.operations.watchers import (
     DeadLettersGrow,
     MemoryHigh,
@@ -68,6 +71,7 @@ class Alerting:
     delivery: Delivery
     census: Census
     audit_seconds: float
+    heartbeat: Heartbeat | None = None
 
     async def run(self) -> None:
         """Look and tell until cancelled."""
@@ -76,6 +80,8 @@ class Alerting:
                 tasks.create_task(self.census.run(self.audit_seconds))
             tasks.create_task(self.patrol.run())
             tasks.create_task(self.delivery.run())
+            if self.heartbeat is not None:
+                tasks.create_task(self.heartbeat.run())
 
     async def work(self, stop: asyncio.Event) -> None:
         """The same for a crew: until ``stop``."""
@@ -91,10 +97,26 @@ def alerting(
     alerts, census = Alerts(valkey, clock, alert_rules(settings)), Census(valkey, registry, clock)
     patrol = Patrol(
         valkey, clock, alerts, _watchers(settings, valkey, clock, registry, catalogue, database, census),
-        every_seconds=chosen.watch_seconds, webhook=webhook,
+        every_seconds=chosen.watch_seconds, webhook=webhook, retired=retired(settings, alerts.rules),
     )
     delivery = Delivery(valkey, clock, alerts, webhook=webhook, mail_to=_mail_to(settings))
-    return Alerting(alerts, patrol, delivery, census, chosen.audit_seconds)
+    heartbeat = None
+    if chosen.heartbeat_url:
+        heartbeat = Heartbeat(valkey, clock, alerts, chosen.heartbeat_url, database)
+    return Alerting(alerts, patrol, delivery, census, chosen.audit_seconds, heartbeat)
+
+
+def retired(settings: Settings, rules: AlertRules) -> tuple[Retired, ...]:
+    """What nobody watches for with these settings, so that what opened before they were changed does not stay open."""
+    found = [Retired(UNDELIVERED, f"nobody is told by {way} any more", subject=way)
+             for way in get_args(Way) if way not in rules.ways]
+    if not settings.alerts.audit_seconds:
+        found.append(Retired(UndeclaredKeys.kind, "undeclared keys are not looked for (alerts.audit_seconds is 0)"))
+    if not settings.backup.directory:
+        why = "no backups are taken by the calendar (backup.directory is empty)"
+        # Another process may take them: it says once a day how that went.
+        found += [Retired(BackupLate.kind, why), Retired(FAILED, why, LATE_SECONDS)]
+    return tuple(found)
 
 
 def alert_rules(settings: Settings) -> AlertRules:

@@ -250,6 +250,10 @@ class AlertsSettings:
     mail_to: str = _setting(
         "", "address that mail about alerts goes to; empty for none, or with the sandbox for mail that only it shows"
     )
+    heartbeat_url: str = _setting(
+        "", "address that is called every minute while all is well, for a service that tells when it is not; empty for "
+        "none", secret=True
+    )
     watch_seconds: float = _setting(15.0, "all watchers look this often, in one of the processes")
     repeat_seconds: float = _setting(4 * 3600.0, "an alert that stays open is told again after this pause")
     queue_seconds: float = _setting(300.0, "a queue is stuck when its oldest item has waited so long")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from keystead.backup.jobs import ALERT, TAKE, recurring, register
+from keystead.backup.jobs import TAKE, recurring, register
+from keystead.backup.lateness import FAILED
 from keystead.clock import SystemClock
 from keystead.errors import Invalid
 from keystead.jobs import JobBook
@@ -29,7 +30,7 @@ async def test_one_that_fails_opens_an_alert_that_the_next_one_clears(valkey, va
     with pytest.raises(Invalid, match="ever started"):
         await take()
     (alert,) = await alerts.open()
-    assert alert.kind == ALERT and alert.severity == "critical" and "ever started" in alert.says
+    assert alert.kind == FAILED and alert.severity == "critical" and "ever started" in alert.says
     async with migrated(app):
         told = await take()
     assert await alerts.open() == []
@@ -48,7 +49,7 @@ async def test_one_that_fails_in_a_way_nobody_foresaw_opens_an_alert_too(valkey,
     with pytest.raises(OSError, match="Input"):
         await book.get(TAKE).function()
     (alert,) = await alerts.open()
-    assert alert.kind == ALERT and "OSError" in alert.says
+    assert alert.kind == FAILED and "OSError" in alert.says
 
 
 async def test_a_worker_has_it_in_its_calendar(valkey, valkey_server, tmp_path):

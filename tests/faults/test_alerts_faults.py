@@ -58,3 +58,23 @@ async def test_killed_deliverers_lose_nothing_and_make_no_storm(valkey, valkey_s
         assert events == {"opened": QUEUES}, "three processes and their heirs saw the same, and it opened once"
     # Each event comes at least once; a message more for each kill and each refusal, not for each look.
     assert len(told(receiver)) == QUEUES
+
+
+@pytest.mark.slow
+async def test_what_a_deliverer_was_killed_with_comes_again_and_says_so(valkey, valkey_server):
+    """Two processes watch and deliver. One is killed when the receiver has its message and has not answered."""
+    async with receiving() as receiver, programs("tests.faults.alerts_program") as start:
+        receiver.answers.clear()
+        first = await start("work", valkey_server.url, receiver.url, "1")
+        await receiver.until(1)
+        second = await start("work", valkey_server.url, receiver.url, "1")
+        await first.kill()
+        receiver.answers.set()
+        await receiver.until(2, seconds=120)
+        await all_delivered(valkey, receiver, 1)
+        await second.kill()
+        said = [json.loads(raw)["events"][0] for _, raw in receiver.requests]
+        assert len(said) == 2 and said[0]["uid"] == said[1]["uid"]
+        assert [one["perhaps_told"] for one in said] == [False, True]
+        alerts = Alerts(valkey, SystemClock(), AlertRules())
+        assert [event.event for event in await alerts.recent()] == ["opened"]

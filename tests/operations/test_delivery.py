@@ -1,5 +1,6 @@
 """Whoever is to be told is told, at least once, several things in one message."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -11,7 +12,7 @@ from keystead.jobs import ROOMS_QUEUE
 from keystead.jobs.keys import Queue
 from keystead.operations import MAIL_JOB, AlertRules, Alerts, Delivery, Webhook
 from keystead.operations.delivery import SIGNATURE_HEADER
-from keystead.operations.keys import DELIVERIES, DELIVERY_TRIES
+from keystead.operations.keys import DELIVERIES, DELIVERY_TRIES, TRIED
 from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
 
@@ -121,3 +122,31 @@ async def test_a_process_that_died_with_deliveries_leaves_them_to_the_next(valke
 def test_an_address_that_is_no_webhook_is_refused(url):
     with pytest.raises(Invalid, match="webhook_url"):
         Webhook(url)
+
+
+async def test_what_may_have_been_told_says_so_when_it_is_brought_again(server):
+    clock = MovableClock(now=1_700_000_000.0)
+    async with receiving() as receiver:
+        alerts, delivery = pair(server, clock, webhook=Webhook(receiver.url))
+        await alerts.raise_("queue_stuck", "jobs hot", "12 wait", "critical")
+        receiver.status = 500
+        await delivery.deliver()
+        receiver.status = 204
+        clock.advance(60)
+        await delivery.deliver()
+        assert [event["perhaps_told"] for _, raw in receiver.requests for event in json.loads(raw)["events"]] == [
+            False, False], "whoever refuses was not told"
+        await alerts.raise_("queue_stuck", "jobs cold", "12 wait", "critical")
+        receiver.answers.clear()
+        async with asyncio.TaskGroup() as group:
+            cut = group.create_task(delivery.deliver())
+            await receiver.until(3)
+            cut.cancel()  # as a process that is killed: the receiver has it, and nobody knows
+        receiver.answers.set()
+        assert await pair(server, clock, webhook=Webhook(receiver.url))[1].deliver() == 0, "it is not theirs yet"
+        assert await delivery.deliver() == 1
+        assert await TRIED.at().size(server) == 0
+    said = [json.loads(raw) for _, raw in receiver.requests[2:]]
+    assert [one["events"][0]["perhaps_told"] for one in said] == [False, True]
+    assert said[0]["events"][0]["uid"] == said[1]["events"][0]["uid"]
+    assert "perhaps told before" not in said[0]["text"] and "perhaps told before" in said[1]["text"]

@@ -11,6 +11,7 @@ from keystead.errors import Invalid, Unavailable
 from keystead.operations import AlertRules, Alerts, Delivery, Patrol, Trouble, Webhook
 from keystead.operations import alerts as alerts_module
 from keystead.operations import patrol as patrol_module
+from keystead.operations.patrol import Retired
 from keystead.settings import ValkeySettings
 from keystead.telemetry import counts
 from keystead.testing.clock import MovableClock
@@ -152,3 +153,22 @@ async def test_unavailable_is_not_taken_for_the_watchers_fault(valkey):
     _, here = patrol(valkey, SystemClock(), watcher)
     with pytest.raises(Unavailable):
         await here.look(watcher)
+
+
+async def test_what_nobody_watches_for_any_more_is_closed_with_a_word(server):
+    clock = MovableClock(now=1_700_000_000.0)
+    alerts = Alerts(server, clock, AlertRules(3600.0, ("log",)))
+    for kind, subject in (("undeclared_keys", "shop:*"), ("alert_undelivered", "mail"), ("alert_undelivered", "log")):
+        await alerts.raise_(kind, subject, "trouble")
+    patrol = Patrol(server, clock, alerts, [], retired=[
+        Retired("undeclared_keys", "nobody looks"), Retired("alert_undelivered", "no mail goes out", subject="mail"),
+    ])
+    await patrol.close_retired()
+    assert len(await alerts.open()) == 3, "another process may still see them"
+    clock.advance(1000)
+    assert await patrol.beat()
+    (left,) = await alerts.open()
+    assert (left.kind, left.subject) == ("alert_undelivered", "log")
+    said = {event.kind: event for event in await alerts.recent() if event.event == "cleared"}
+    assert said["undeclared_keys"].says == "trouble; closed, because nobody looks"
+    assert said["alert_undelivered"].says == "trouble; closed, because no mail goes out"

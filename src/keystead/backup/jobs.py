@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from keystead.backup.keeping import keep_newest
+from keystead.backup.lateness import FAILED
 from keystead.backup.taking import Backup, why_failed
 from keystead.errors import Invalid
 from keystead.jobs import JobBook, Recurring, cron
@@ -13,7 +14,6 @@ from keystead.telemetry import counts
 
 TAKE: Final = "keystead.backup.take"
 LONGEST_SECONDS: Final = 6 * 3600.0
-ALERT: Final = "backup_failed"
 
 counts.describe("backups_taken", "backups that this process took by the calendar")
 counts.describe("backups_failed", "backups by the calendar that failed")
@@ -29,10 +29,10 @@ def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSett
             taken = await backup.take_into(directory)
         except Exception as error:
             counts.add("backups_failed")
-            await alerts.raise_(ALERT, "daily", f"The daily backup failed: {why_failed(error)}", "critical")
+            await alerts.raise_(FAILED, "daily", f"The daily backup failed: {why_failed(error)}", "critical")
             raise
         counts.add("backups_taken")
-        await alerts.clear(ALERT, "daily")
+        await alerts.clear(FAILED, "daily")
         removed = keep_newest(
             directory, settings.keep_files, taken.manifest.head.installation, spare=taken.path
         )

@@ -8,6 +8,7 @@ from keystead.backup.taking import last_backup
 from keystead.engine import Valkey
 from keystead.operations.watchers import Trouble
 
+FAILED: Final = "backup_failed"  # the kind of alert that one opens which was begun and failed
 # A day, and time for the backup itself.
 LATE_SECONDS: Final = 26 * 3600.0
 

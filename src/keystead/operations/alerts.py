@@ -118,15 +118,19 @@ class Alerts:
         """Whether less than so long really passed: people are not told more often where days pass quickly."""
         return 0 <= real_seconds(self._clock, passed) < seconds
 
-    async def clear(self, kind: str, subject: str) -> bool:
-        """The trouble is over; says whether it was open. Whoever was told of it is told that, too."""
+    async def clear(self, kind: str, subject: str, why: str = "") -> bool:
+        """The trouble is over; says whether it was open. Whoever was told of it is told that, too, with ``why``, if it
+        is for another reason than that all is well."""
         kind, subject = _name(kind, "kind"), _name(subject, "subject")
         for _ in range(TRIES):
             before = await self.get(kind, subject)
             if before is None or not before.is_open:
                 return False
             now = self._clock.now()
-            after = msgspec.structs.replace(before, cleared_at=now, seen_at=now, version=before.version + 1)
+            says = f"{before.says[:MOST_SAYS - len(why) - 2]}; {why}" if why else before.says
+            after = msgspec.structs.replace(
+                before, cleared_at=now, seen_at=now, says=says, version=before.version + 1
+            )
             if await self._step(after, "cleared", before.told > 0):
                 return True
         return False

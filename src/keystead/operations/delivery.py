@@ -21,7 +21,7 @@ from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, KeysteadError
 from keystead.jobs import ROOMS_QUEUE, Jobs
 from keystead.operations.alerts import Alerts
-from keystead.operations.keys import DELIVERIES
+from keystead.operations.keys import DELIVERIES, TRIED
 from keystead.operations.models import AlertDelivery, AlertEvent, Way
 from keystead.patterns import DueItem
 from keystead.telemetry import counts, logger
@@ -32,6 +32,7 @@ ADOPT_SECONDS: Final = 15.0
 REQUEST_SECONDS: Final = 10.0
 SOONEST_AGAIN_SECONDS: Final = 5.0
 LATEST_AGAIN_SECONDS: Final = 900.0
+TRIED_SECONDS: Final = 7 * 86400.0
 MAIL_JOB: Final = "alerts.mail"  # registered by the wiring: messaging lies above
 SIGNATURE_HEADER: Final = "Keystead-Signature"
 UNDELIVERED: Final = "alert_undelivered"
@@ -44,7 +45,11 @@ Deliver = Callable[[Sequence[AlertEvent]], Awaitable[None]]
 
 
 class NotDelivered(KeysteadError):
-    """Whoever was to be told could not be, this time."""
+    """Whoever was to be told could not be, this time. ``perhaps``: or was, and no answer came back."""
+
+    def __init__(self, message: str, *, perhaps: bool = False) -> None:
+        super().__init__(message)
+        self.perhaps = perhaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +84,16 @@ class Webhook:
             ):
                 status = answer.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise NotDelivered(f"the webhook cannot be reached: {type(error).__name__}") from None
+            never_left = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | ValueError)
+            why = f"the webhook cannot be reached: {type(error).__name__}"
+            raise NotDelivered(why, perhaps=not never_left) from None
         if not 200 <= status < 300:
             raise NotDelivered(f"the webhook answered with {status}")
 
 
 def webhook_body(events: Sequence[AlertEvent]) -> bytes:
-    """``text`` is for chats that show it; ``events`` for programs, which know one they saw by its ``uid``."""
+    """``text`` is for chats that show it; ``events`` for programs, which know one they saw by its ``uid``. Both say
+    what may have been told before."""
     return json.dumps({"text": shown(events), "events": [msgspec.to_builtins(event) for event in events]}).encode()
 
 
@@ -98,7 +106,7 @@ def signature_of(raw: bytes, secret: str, now: float) -> str:
 def shown(events: Sequence[AlertEvent]) -> str:
     """Events in words, one line each."""
     return "\n".join(f"[{event.severity}] {event.event}: {event.kind} ({event.subject}): {event.says}"
-                     for event in events)
+                     f"{' (perhaps told before)' if event.perhaps_told else ''}" for event in events)
 
 
 class Delivery:
@@ -145,16 +153,34 @@ class Delivery:
         return len(taken.items)
 
     async def _hand_over(self, way: Way, items: Sequence[DueItem[AlertDelivery]]) -> None:
+        events = await self._begin(way, [item.value.event for item in items])
         try:
-            await self._ways[way](sorted((item.value.event for item in items), key=lambda event: event.at))
+            await self._ways[way](sorted(events, key=lambda event: event.at))
         except (KeysteadError, ErrorReply) as error:
+            if isinstance(error, NotDelivered) and not error.perhaps:
+                await self._end(way, events)
             counts.add("alert_deliveries", way=way, outcome="failed")
             _log.warning("an alert did not reach anybody yet", way=way, error=str(error))
             await self._failed(way, items, str(error))
             return
         counts.add("alert_deliveries", way=way, outcome="done")
         await self._worker.finish(self._valkey, items)
+        await self._end(way, events)
         await self._alerts.clear(UNDELIVERED, way)
+
+    async def _begin(self, way: Way, events: Sequence[AlertEvent]) -> list[AlertEvent]:
+        """Note that these are being handed over; those of which that was noted before come back marked so."""
+        tried, now = TRIED.at(), self._clock.now()
+        async with self._valkey.pipeline(transaction=True) as block:
+            forgotten = now - clock_seconds(self._clock, TRIED_SECONDS)
+            block.run(("ZREMRANGEBYSCORE", tried.name(block.layout), "-inf", forgotten), int)
+            new = [tried.add(block, f"{way} {event.uid}", now) for event in events]
+            await block.execute()
+        return [event if await first else msgspec.structs.replace(event, perhaps_told=True)
+                for event, first in zip(events, new, strict=True)]
+
+    async def _end(self, way: Way, events: Sequence[AlertEvent]) -> None:
+        await TRIED.at().remove(self._valkey, *(f"{way} {event.uid}" for event in events))
 
     async def _failed(self, way: Way, items: Sequence[DueItem[AlertDelivery]], error: str) -> None:
         now, gone = self._clock.now(), 0

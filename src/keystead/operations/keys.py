@@ -64,6 +64,16 @@ DELIVERIES: DelayedSet[AlertDelivery] = DelayedSet(
     tries=DELIVERY_TRIES, most_dead=200, purpose="what is to reach somebody of alerts, by the time it is next tried",
     writers=("operations.alerts", "operations.delivery"), readers=("operations.delivery",),
 )
+TRIED: SortedSetKey[str] = SortedSetKey(
+    OPERATIONS, "alerts:tried", str, member="way and uid of an event that was being handed over, with a space between",
+    score="unix time when that was begun", purpose="what may have reached somebody though nobody knows, so that it is "
+    "told when it is brought again", writers=("operations.delivery",), readers=("operations.delivery",),
+)
+HEARTBEAT = FlagKey(
+    OPERATIONS, "alerts:heartbeat", ttl=AtMost(3600),
+    purpose="while it is there, another process calls the address of the heartbeat or has just called it",
+    writers=("operations.heartbeat",), readers=("operations.heartbeat",),
+)
 CENSUS: StringKey[KeptCensus] = StringKey(
     OPERATIONS, "census:{digest:word}", KeptCensus, ttl=Exactly(86400), dead_letter=OnCorrupt.MISS,
     purpose="keys and memory by pattern at the end of the last walk; the digest is that of the declared patterns",

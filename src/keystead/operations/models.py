@@ -37,7 +37,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of an alert, as it was then."""
+    """One change of an alert, as it was then. ``perhaps_told``: somebody may have been told of it already by this way,
+    because whoever did so was killed, or heard no answer."""
 
     uid: str
     event: Event
@@ -47,6 +48,7 @@ class AlertEvent(msgspec.Struct, frozen=True, kw_only=True):
     severity: Severity
     at: float
     opened_at: float
+    perhaps_told: bool = False
 
 
 class AlertDelivery(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,9 +8,10 @@ import asyncio
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from keystead.clock import Clock, real
+from keystead.clock import Clock, real, real_seconds
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, Unavailable
@@ -31,14 +32,29 @@ counts.describe("alert_watch_failures", "looks of a watcher that failed, by kind
 _log = logger("operations")
 
 
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A kind of alert that nobody here watches for, and ``why``, in words for whoever was told of one.
+
+    Another process may watch for it still, so one counts as forgotten when nobody has seen it for ``silent_seconds``.
+    With ``subject`` only that one.
+    """
+
+    kind: str
+    why: str
+    silent_seconds: float = 900.0
+    subject: str = ""
+
+
 class Patrol:
-    """Looks every ``every_seconds``, over all processes together."""
+    """Looks every ``every_seconds``, over all processes together. What was ``retired`` does not stay open."""
 
     def __init__(
         self, valkey: Valkey, clock: Clock, alerts: Alerts, watchers: Sequence[Watcher], *, every_seconds: float = 15.0,
-        webhook: Webhook | None = None,
+        webhook: Webhook | None = None, retired: Sequence[Retired] = (),
     ) -> None:
         self._valkey, self._clock, self._alerts, self._watchers = valkey, clock, alerts, tuple(watchers)
+        self._retired = tuple(retired)
         self._every = max(1.0, every_seconds)
         self._alone = _Alone(clock, alerts.rules.repeat_seconds, webhook)
 
@@ -56,6 +72,7 @@ class Patrol:
                 return False
             for watcher in self._watchers:
                 await self.look(watcher)
+            await self.close_retired()
         except (Unavailable, ErrorReply) as error:
             await self._alone.away(type(error).__name__)
             return False
@@ -86,6 +103,18 @@ class Patrol:
             except Invalid as error:  # too many are open: those are told, and say enough
                 self._failed(watcher, error)
                 return
+
+    async def close_retired(self) -> None:
+        """Clear what is open though nobody watches for it any more, and say so."""
+        if not self._retired:
+            return
+        now = self._clock.now()
+        for alert in await self._alerts.open():
+            silent = real_seconds(self._clock, now - alert.seen_at)
+            for one in self._retired:
+                if (one.kind, one.subject or alert.subject) == (alert.kind, alert.subject) \
+                        and silent >= one.silent_seconds:
+                    await self._alerts.clear(alert.kind, alert.subject, f"closed, because {one.why}")
 
     def _failed(self, watcher: Watcher, error: Exception) -> None:
         counts.add("alert_watch_failures", kind=watcher.kind)
