@@ -85,6 +85,7 @@ async def test_a_delayed_job_waits_until_it_is_due(server: Valkey, jobs: Jobs) -
     await jobs.options(at=5_000_000_000).enqueue(greet, name="Bob")
     [(first, due), (second, at)] = await Queue().delayed.range(server)
     assert (first.kwargs["name"], second.kwargs["name"], at) == ("Ada", "Bob", 5_000_000_000)
+    assert (first.due_at, second.due_at) == (due, at), "they wait for a worker only from then on"
     assert due == pytest.approx(first.queued_at + 60) and not await queued(server, Queue().work.queue)
 
 

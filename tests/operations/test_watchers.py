@@ -63,6 +63,15 @@ async def test_a_job_that_was_put_off_is_not_taken_for_one_that_waited(valkey):
     assert list(found) == []
 
 
+async def test_a_job_waits_from_its_due_time_on(server):
+    clock, queue = MovableClock(now=5000.0), Queue("slow")
+    await Jobs(server, clock=clock).options(queue="slow", delay_seconds=1000).enqueue("shop.pack", order=1)
+    [(record, due)] = await queue.delayed.range(server)
+    await queue.work.queue.push_right(server, record)  # as whoever brings it when it is due
+    place = WaitingPlace("slow", (queue.work.queue,))
+    assert await oldest_waiting(server, [place]) == [("slow", 1, 6000.0)] and due == 6000.0
+
+
 async def test_a_provider_with_several_breakers_is_one_trouble():
     async def ask():
         return [ProviderStanding("sms", True, 20, 20), ProviderStanding("sms", False, 20, 15),

@@ -166,8 +166,8 @@ class Jobs:
         chosen = self._chosen
         on: Valkey | Pipeline = chosen.on if chosen.on is not None else self.valkey
         options = self._options_of(job, uid)
-        raw = encode_record(name, kwargs, now, uid=uid, options=options)
         due = now + chosen.delay_seconds if chosen.delay_seconds > 0 else chosen.at
+        raw = encode_record(name, kwargs, now, uid=uid, options=options, due_at=float(due))
         parents = list(options.after)
         handle = JobHandle(uid, queue.name, self.valkey, self.clock)
 

@@ -38,6 +38,7 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: int = 0  # tries that failed
     slot: float = 0  # the start that was reserved for it, where its rate is limited
     options: JobOptions | None = None
+    due_at: float = 0  # not to begin sooner: it waits for a worker only from then on
     trace: str = ""  # where in a trace it was queued, as a W3C traceparent
 
 

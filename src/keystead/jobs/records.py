@@ -39,11 +39,13 @@ new_uid = _Uids().new
 
 def encode_record(
     name: str, kwargs: dict[str, Any], queued_at: float, *, uid: str = "", options: JobOptions | None = None,
-    attempt: int = 0,
+    attempt: int = 0, due_at: float = 0,
 ) -> bytes:
     """The bytes of a job, for whoever pushes them: our client, a transaction, another room's script."""
     try:
-        raw = _encoder.encode(JobRecord(name, kwargs, queued_at, uid, attempt, options=options, trace=traceparent()))
+        raw = _encoder.encode(JobRecord(
+            name, kwargs, queued_at, uid, attempt, options=options, due_at=due_at or 0, trace=traceparent()
+        ))
     except (TypeError, ValueError, OverflowError) as error:
         raise Invalid(f"job {name}: its arguments cannot be written as JSON: {error}") from None
     if len(raw) > MOST_BYTES:

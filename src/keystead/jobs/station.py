@@ -272,7 +272,7 @@ class Station:
         """Let a job run later: after a failed try, whose ``error`` is counted, or at a reserved start."""
         record = item.value
         attempt = record.attempt + bool(error)
-        raw = changed(item.raw, uid=record.uid or new_uid(), attempt=attempt, slot=slot)
+        raw = changed(item.raw, uid=record.uid or new_uid(), attempt=attempt, slot=slot, due_at=due)
         kept = record.options is not None and record.options.keep_seconds > 0
         job = self._own_keys(record)[0]
         ours = await self._surely(lambda: RETRY(

@@ -66,8 +66,9 @@ class DeadPlace:
 class QueueStuck:
     """Something waits in a queue for longer than it should.
 
-    A job keeps the time when it was first queued through delays and retries, so one that was put off looks old the
-    moment it comes back. A queue is stuck only if it still looks so a little later, when a worker would have taken it.
+    A job that was put off waits from its due time on. One of another program, or one that waited for other jobs, may
+    look old the moment it comes back: a queue is stuck only if it still looks so a little later, when a worker would
+    have taken it.
     """
 
     kind = "queue_stuck"
@@ -135,7 +136,8 @@ def _since(place: ListRef[Any], raw: bytes | None) -> float | None:
         return None
     fields = getattr(value, "fields", None)  # a row that waits to be written
     held = [fields.get(name) if isinstance(fields, dict) else getattr(value, name, None) for name in SINCE]
-    return next((float(at) for at in held if isinstance(at, int | float)), None)
+    since = next((float(at) for at in held if isinstance(at, int | float)), None)
+    return since if since is None else max(since, float(getattr(value, "due_at", 0) or 0))
 
 
 @dataclass(frozen=True, slots=True)
