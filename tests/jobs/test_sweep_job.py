@@ -88,6 +88,29 @@ async def test_work_ends_when_the_process_is_asked_to(valkey: Valkey) -> None:
     assert len(asked) == 1
 
 
+async def test_what_is_stated_is_not_added_up_over_several_sweeps(
+    server: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dated(Sweep):
+        stated = frozenset({"removed"})
+        sweeps = 0
+
+        async def sweep(self, run: SweepRun) -> StopReason:
+            self.sweeps += 1
+            if self.sweeps == 3:
+                monkeypatch.setattr(module, "RECORD_SECONDS", 0.0)
+                stop.set()
+            run.counts["removed"] = 20_774
+            return StopReason.LIST_EXHAUSTED
+
+    monkeypatch.setattr(module, "RECORD_SECONDS", float("inf"))
+    stop = asyncio.Event()
+    async with asyncio.timeout(60):
+        await Dated(server, SystemClock()).work(stop)
+    facts = await RUNS.at().get(server)
+    assert facts is not None and facts.removed == 20_774
+
+
 async def test_work_goes_on_without_the_lock_until_it_is_told_to_stop(
     server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs.batch_job_run import BatchRun, Run, RunRecord, Step, StopReason
@@ -246,7 +246,7 @@ class BatchJob(Generic[T]):
             return StopReason.LIST_EXHAUSTED
         if self.stopping():
             return StopReason.SIGNAL
-        if self.clock.now() - run.started_at + run.pause_seconds >= self.budget_seconds:
+        if real_seconds(self.clock, self.clock.now() - run.started_at) + run.pause_seconds >= self.budget_seconds:
             return StopReason.TIME_EXHAUSTED
         if self.holds_next or not run.held:
             if await self.is_congested():

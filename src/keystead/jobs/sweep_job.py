@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar
 
-from keystead.clock import Clock
+from keystead.clock import Clock, real_seconds
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs.batch_job import AWAY_SECONDS, BUDGET_SECONDS, RECORD_SECONDS
@@ -49,6 +49,7 @@ class SweepJob:
     lock: ClassVar[SmartLock]
     runs: ClassVar[RecordKey[Any]]
     every_seconds: ClassVar[float] = 5.0
+    stated: ClassVar[frozenset[str]] = frozenset()  # fields that are no counts: of several sweeps the last one's holds
     budget_seconds: ClassVar[float] = BUDGET_SECONDS
 
     def __init__(
@@ -90,7 +91,8 @@ class SweepJob:
             seconds = self.every_seconds
             try:
                 run, ended = await self._swept(stop.is_set)
-                kept = {name: value + kept[name] for name, value in run.counts.items()}
+                kept = {name: value if name in self.stated else value + kept[name]
+                        for name, value in run.counts.items()}
                 if any(kept.values()) and loop.time() - written_at >= RECORD_SECONDS:
                     whole = BatchRun(ended.stop_reason, ended.running_seconds, kept)
                     await self._record.ended(
@@ -110,7 +112,7 @@ class SweepJob:
         def reason() -> StopReason | None:
             if self.stopping() or stopped():
                 return StopReason.SIGNAL
-            over = self.clock.now() - started_at >= self.budget_seconds
+            over = real_seconds(self.clock, self.clock.now() - started_at) >= self.budget_seconds
             return StopReason.TIME_EXHAUSTED if over else None
 
         run = SweepRun(started_at, self._record.zeros(), reason)

@@ -50,6 +50,7 @@ class Assigner(SweepJob):
     lock = ASSIGN_LOCK
     runs = ASSIGN_RUN
     every_seconds = 15.0
+    stated = frozenset({"start_unix_date", "end_unix_date", "unique_timezones"})
 
     def __init__(
         self, valkey: Valkey, database: Database, clock: Clock, settings: RemindersSettings, secret: bytes, *,
