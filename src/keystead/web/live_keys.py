@@ -18,6 +18,7 @@ class LiveKey:
     raw_key: bytes
     arguments: dict[str, str]
     ttl_seconds: float | None
+    memory_bytes: int = 0
 
 
 async def some_keys(
@@ -39,14 +40,18 @@ async def some_keys(
     except TimeoutError:
         complete = False
     shown = list(found.items())[:most]
-    return await _with_ttl(valkey, shown), complete
+    return await _with_facts(valkey, shown), complete
 
 
-async def _with_ttl(valkey: Valkey, keys: list[tuple[bytes, dict[str, str]]]) -> list[LiveKey]:
+async def _with_facts(valkey: Valkey, keys: list[tuple[bytes, dict[str, str]]]) -> list[LiveKey]:
     """Keys that went meanwhile are left out."""
-    left_ms = await asyncio.gather(*(valkey.run(("PTTL", raw_key), int, repeat=True) for raw_key, _ in keys))
+    left_ms, sizes = await asyncio.gather(
+        asyncio.gather(*(valkey.run(("PTTL", raw_key), int, repeat=True) for raw_key, _ in keys)),
+        asyncio.gather(*(valkey.run(("MEMORY", "USAGE", raw_key), lambda size: size or 0, repeat=True)
+                         for raw_key, _ in keys)),
+    )
     return [
-        LiveKey(raw_key, arguments, None if left == -1 else left / 1000)
-        for (raw_key, arguments), left in zip(keys, left_ms, strict=True)
+        LiveKey(raw_key, arguments, None if left == -1 else left / 1000, size)
+        for (raw_key, arguments), left, size in zip(keys, left_ms, sizes, strict=True)
         if left != -2
     ]

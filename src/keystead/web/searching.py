@@ -36,7 +36,7 @@ SCOPES: Final[dict[Kind, str]] = {
     "person": "messaging", "job": "jobs", "tenant": "jobs", "statistic": "stats",
 }
 UNDERSTOOD: Final = (
-    ("a key", "written out in full"), ("a pattern", "or words of its purpose"),
+    ("a key", "written out in full"), ("a pattern", "such as sms:*, or words of its purpose"),
     ("a message", "by its uid (tch_…, sms_…, em_…, pma_…)"), ("a job", "by its uid"),
     ("a person", "by sub, name, email address or phone number"), ("a tenant", "of the fair queue, by its name"),
     ("a statistic", "or words of its purpose"), ("a setting", "such as http.port"), ("an admin key", "by its name"),
@@ -102,7 +102,7 @@ def _messages(text: str) -> list[Hit]:
 
 def patterns_like(declarations: Iterable[Declaration], text: str) -> list[Hit]:
     """The pattern that is spelled so, or those in which every word occurs somewhere."""
-    words = text.lower().split()
+    words = text.lower().replace("*", " ").split()  # as in SCAN: sms:*
     found = [each for each in declarations if each.pattern == text or _holds(
         f"{each.pattern} {each.room} {each.purpose}", words)]
     # Those whose name holds the words come before those whose purpose does, the plain before what derives from them.

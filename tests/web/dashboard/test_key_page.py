@@ -7,6 +7,7 @@ from keystead.edge.keys import API_IP, EDGE
 from keystead.keys import Keyspace, Registry, StringKey
 from keystead.operations import explain
 from keystead.web.dashboard.key_page import (
+    dated_html,
     facts_html,
     key_address,
     masked_value,
@@ -111,3 +112,10 @@ async def test_stray_key_with_hostile_content_is_only_text(tab, store):
 async def test_empty_question_is_answered_kindly(tab):
     await tab.goto("/key")
     await expect(tab.locator(".ks-empty")).to_contain_text("Type a key")
+
+
+def test_numbers_that_are_times_are_followed_by_their_dates():
+    shown = dated_html('{\n  "score": 1794816816.0,\n  "unix_date": 20773,\n  "count": 20773\n}')
+    assert shown.count("ks-when") == 2
+    assert ">2026-11-16 08:13:36 UTC<" in shown and ">2026-11-16<" in shown
+    assert "ks-when" not in dated_html("1794816816 apples") and "&lt;b&gt;" in dated_html("<b>")

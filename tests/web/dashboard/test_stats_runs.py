@@ -35,6 +35,13 @@ def test_running_one_counts_up_and_one_that_is_silent_for_long_may_have_died():
     assert "or died" in run_row(GOING, 990.0 + LONG_SECONDS + 1).cells[3]
 
 
+def test_work_takes_real_time_and_a_day_is_a_date():
+    counters = {"start_unix_date": 20_774, "pairs": 20_774}
+    run = RunView("a", "", 900.0, 1044.0, 144.0, "list_exhausted", counters=counters)
+    _, _, took, _, counted = run_row(run, 1100.0, 144.0).cells
+    assert took == "1.0 s" and "2026-11-17" in counted and "20,774" in counted
+
+
 def test_record_that_cannot_be_read_is_told():
     assert "does not decode" in run_row(BROKEN, 1000.0).cells[4]
 

@@ -6,6 +6,7 @@
   const apply = () => root.dataset.theme = localStorage.getItem("keystead-theme") || (dark.matches ? "dark" : "light");
   dark.addEventListener("change", apply);
   apply();
+  if (localStorage.getItem("keystead-welcomed")) root.dataset.welcomed = "yes";
   const find = (selector) => document.querySelector(selector);
   const turnTheme = () => {
     localStorage.setItem("keystead-theme", root.dataset.theme === "dark" ? "light" : "dark");
@@ -31,6 +32,7 @@
     if (does === "menu") openMenu(!root.classList.contains("menu-open"));
     else if (root.classList.contains("menu-open") && !event.target.closest(".ks-menu")) openMenu(false);
     if (does === "help") help(true);
+    if (does === "welcomed") localStorage.setItem("keystead-welcomed", root.dataset.welcomed = "yes");
     if (does === "close" || event.target.id === "ks-help") help(false);
     if (!event.target.closest?.(".ks-find")) hints.close();
   });

@@ -18,7 +18,7 @@ from keystead.web.dashboard.stats_spark import sparkline
 from keystead.web.keyspace_changes import WINDOW_SECONDS, ChangeKeeper, KeyspaceChanges, PatternChange
 from keystead.web.sampler import Sampler
 
-SHOWN_PATTERNS: Final = 100
+SHOWN_PATTERNS: Final = 30
 COLUMNS: Final = (
     Column("Pattern"), Column("In that time", "op-hour mid"), Column("Keys", "num"), Column("Memory", "num"),
 )
@@ -35,7 +35,7 @@ def show_changes(running: Running, sampler: Sampler, census: Census, keeper: Cha
         says = ui.html("", sanitize=False).props("role=status data-verdict")
         with ui.element("section").classes("ks-card").props('aria-label="Changed patterns"'):
             with ui.element("div").classes("ks-card-head"):
-                ui.html("Changed most first", sanitize=True, tag="h2")
+                ui.html(f"Changed most, {SHOWN_PATTERNS} at most", sanitize=True, tag="h2")
                 with ui.element("div").classes("ks-side"):
                     counted = ui.html("", sanitize=True).classes("quiet")
                     again = ui.html("Count again", sanitize=True, tag="button").classes("ks-btn").props("type=button")

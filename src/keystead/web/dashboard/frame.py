@@ -98,13 +98,12 @@ def _demonstration(clock: Clock) -> None:
 
 
 def demonstration_html(clock: Clock) -> str:
-    """How fast the clock runs, since when, and what it shows; nothing for a real one."""
+    """How fast the clock runs, what it shows, and what goes by it; nothing for a real one."""
     if not isinstance(clock, SystemClock) or clock.pace.speed == 1:
         return ""
-    speed, began = clock.pace.speed, clock.pace.real_at
-    return (f"<b>Demo</b><span>Time runs {speed:g} times as fast since {moment(began)[11:16]} UTC (a minute is "
-            f"{shown_duration(60 * speed)}); ages go by it, and it is <time>{moment(clock.now())[:16]} UTC</time>. "
-            "Rates and log are real.</span>")
+    return (f"<b>Demo</b><span>A real minute is {shown_duration(60 * clock.pace.speed)} of the town, where it is "
+            f"<time>{moment(clock.now())[:16]} UTC</time>. Ages and dates are the town's; rates, durations, providers' "
+            "calls and the log are real.</span>")
 
 
 def _banner(sampler: Sampler, clock: Clock) -> None:

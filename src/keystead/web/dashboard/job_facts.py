@@ -33,8 +33,9 @@ def error_of(found: JobFound) -> str:
     return (found.view.error if found.view is not None else "") or (found.state.error if found.state else "")
 
 
-def facts_html(found: JobFound, record: JobRecord | None, now: float) -> str:
-    """Times, tries, place and wishes; what is not known is left out."""
+def facts_html(found: JobFound, record: JobRecord | None, now: float, speed: float = 1.0) -> str:
+    """Times, tries, place and wishes; what is not known is left out. ``speed``: of the clock that told the times; how
+    long it took is said in real time."""
     state, view = found.state, found.view
     queued_at = record.queued_at if record is not None else state.queued_at if state is not None else None
     tries = view.attempts if view is not None and view.attempts is not None else \
@@ -48,7 +49,7 @@ def facts_html(found: JobFound, record: JobRecord | None, now: float) -> str:
         ("Due", due(view.due_at, now) if view is not None and view.due_at is not None else ""),
         ("Begun", _moment(state.started_at if state else None, now)),
         ("Ended", _moment((state.finished_at if state else None) or (view.dead_at if view else None), now)),
-        ("Took", _took(found)),
+        ("Took", _took(found, speed)),
         ("Tries", str(tries) if tries else ""),
     ]
     return fact_rows([*rows, *_wishes(record)])
@@ -112,10 +113,10 @@ def _moment(at: float | None, now: float) -> str:
     return f"{shown_ago(now - at)}<small>{moment(at)}</small>" if at else ""
 
 
-def _took(found: JobFound) -> str:
+def _took(found: JobFound, speed: float) -> str:
     state = found.state
     if state is None or not state.started_at or not state.finished_at:
         return ""
-    seconds = max(0.0, state.finished_at - state.started_at)
+    seconds = max(0.0, state.finished_at - state.started_at) / speed
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else \
         shown_duration(seconds)

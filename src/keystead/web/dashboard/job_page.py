@@ -7,6 +7,7 @@ from html import escape
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import speed_of
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
 from keystead.jobs import JobRecord
@@ -35,7 +36,7 @@ NOT_SEARCHED = "<p>A queue here has more than 10,000 jobs and was searched only 
 async def show_job(running: Running, sampler: Sampler, watch: JobsWatch, uid: str) -> None:
     """Build the page. Arguments and result are masked until someone asks to see them."""
     with page_frame(sampler, running.clock, current="/jobs"):
-        view = _JobView(watch, uid)
+        view = _JobView(watch, uid, speed_of(running.clock))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(FIRST_LOOK_SECONDS):
                 await view.look()
@@ -45,8 +46,8 @@ async def show_job(running: Running, sampler: Sampler, watch: JobsWatch, uid: st
 class _JobView:
     """The page, and what is known by now. The record is remembered: a job that ended lies nowhere any more."""
 
-    def __init__(self, watch: JobsWatch, uid: str) -> None:
-        self._watch, self._uid = watch, uid
+    def __init__(self, watch: JobsWatch, uid: str, speed: float) -> None:
+        self._watch, self._uid, self._speed = watch, uid, speed
         self._found: JobFound | None = None
         self._record: JobRecord | None = None
         self._revealed = False
@@ -127,7 +128,7 @@ class _JobView:
             return
         state = state_of(found)
         self._state.set_content(state_chip(state))
-        self._facts.set_content(facts_html(found, record, self._watch.inspection.now()))
+        self._facts.set_content(facts_html(found, record, self._watch.inspection.now(), self._speed))
         error, result = error_of(found), result_html(found, revealed=self._revealed)
         self._error.set_content(f'<pre class="ks-value ks-error">{escape(cut(error, 6000))}</pre>')
         self._result.set_content(result)

@@ -57,7 +57,7 @@ async def show_jobs(running: Running, sampler: Sampler, watch: JobsWatch, rates:
         with ui.element("div") as rest:
             looks += [_tiles(watch), _rate_card(running, rates), queues_card(watch, step_in), workers_card(watch),
                       failed_card(watch, step_in), jobs_card(watch, step_in)]
-            with ui.element("div").classes("ks-halves"):
+            with ui.element("div").classes("ks-sides"):
                 speed = speed_of(running.clock)
                 looks += [recurring_card(watch, speed), tasks_card(watch, speed)]
 

@@ -1,16 +1,20 @@
 """One concrete key: what it is, whether it is as declared, and what it holds."""
 
 import json
+import re
 from html import escape
+from typing import Final
 from urllib.parse import quote
 
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.dates import UnixDate, unix_date_to_date
 from keystead.errors import Unavailable
 from keystead.keys import Personal, Registry, read_key, spell_key
 from keystead.operations import Explanation, explain
 from keystead.web.dashboard.frame import page_frame
+from keystead.web.dashboard.jobs_shown import moment
 from keystead.web.dashboard.pattern_table import pattern_address
 from keystead.web.dashboard.shown import (
     MASK,
@@ -23,6 +27,10 @@ from keystead.web.dashboard.shown import (
     shown_duration,
 )
 from keystead.web.sampler import Sampler
+
+# Unix seconds of this century alone on a line or behind a name; days since 1970 behind a name that says so.
+TIME: Final = re.compile(r"(?:^\s*|: )(1[0-9]{9}(?:\.[0-9]+)?),?$")
+DAY: Final = re.compile(r'_date": ([12][0-9]{4}),?$')
 
 
 def key_address(raw_key: bytes) -> str:
@@ -168,7 +176,20 @@ def value_html(found: Explanation, *, revealed: bool) -> str:
         if found.problem else ""
     shown = found.value if revealed else masked_value(found.value)
     text = shown if isinstance(shown, str) else json.dumps(shown, indent=2, ensure_ascii=False)
-    return f'{problem}<pre class="ks-value{"" if revealed else " ks-masked"}">{escape(text)}</pre>'
+    return f'{problem}<pre class="ks-value{"" if revealed else " ks-masked"}">{dated_html(text)}</pre>'
+
+
+def dated_html(text: str) -> str:
+    """Text in which a number that must be a time, or a day, is followed by its date."""
+    return "\n".join(f'{escape(line)}<i class="ks-when">{when}</i>' if (when := _when(line)) else escape(line)
+                     for line in text.split("\n"))
+
+
+def _when(line: str) -> str:
+    if found := TIME.search(line):
+        return moment(float(found[1]))
+    found = DAY.search(line)
+    return unix_date_to_date(UnixDate(int(found[1]))).isoformat() if found else ""
 
 
 def masked_value(value: object) -> object:

@@ -118,7 +118,7 @@ def weights_html(found: list[tuple[Declaration, int]], counts: PatternCounts | N
 
 
 def _patterns_card(running: Running, census: Census, order: str, personal: bool) -> Look:
-    chosen: Order = next((name for name in ORDERS if name == order), "room")
+    chosen: Order = next((name for name in ORDERS if name == order), "memory")
     wanted, used = "", False
     drawn: object = object()
     with ui.element("section").classes("ks-card").props('aria-label="Patterns"'):

@@ -24,6 +24,7 @@ from keystead.web.dashboard.overview_look import OverviewLook, active_days, acti
 from keystead.web.dashboard.shown import NOTHING, shown_bytes, shown_count, shown_rate
 from keystead.web.dashboard.stats_frame import keep_looking
 from keystead.web.dashboard.stats_spark import sparkline
+from keystead.web.dashboard.welcome import show_welcome
 from keystead.web.job_rates import JobRateSampler
 from keystead.web.message_rates import STEPS, MessageRateSampler
 from keystead.web.request_rates import RequestRateSampler
@@ -33,6 +34,7 @@ from keystead.web.stats_watch import Shared, StatsWatch
 Look = Callable[[], None]
 
 SPARK_SECONDS = 90
+TOWN = "keystead.demo.program"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ async def show_overview(
     rates.messages.want()
     await asyncio.gather(shared.first(), active.first())
     with page_frame(sampler, running.clock, current="/"):
-        looks = [_head(running, sampler, census, shared), _tiles(sampler, active, rates)]
+        looks = [_welcome(running, shared), _head(running, sampler, census, shared), _tiles(sampler, active, rates)]
         with ui.element("div").classes("ks-sides"):
             with ui.element("div"):
                 looks += [_attention_card(running, sampler, census, shared), _activity_card(running, rates)]
@@ -84,6 +86,17 @@ async def show_overview(
             each()
 
     keep_looking(look, shared, active)
+
+
+def _welcome(running: Running, shared: Shared[OverviewLook]) -> Look:
+    town = TOWN in running.settings.program.modules
+    card = show_welcome(town=town)
+
+    def look() -> None:
+        is_new = town or (shared.value is not None and shared.value.is_new)
+        card.classes(remove="hidden") if is_new else card.classes(add="hidden")
+
+    return look
 
 
 def _judged(running: Running, sampler: Sampler, census: Census, shared: Shared[OverviewLook]) -> list[Trouble]:

@@ -66,6 +66,11 @@ class OverviewLook:
     backup: LastBackup | None = None
 
     @property
+    def is_new(self) -> bool:
+        """Nobody has joined, nothing has arrived, and no job has failed."""
+        return not (self.joined or self.arrived or self.failed)
+
+    @property
     def alive(self) -> list[WorkerView]:
         return [worker for worker in self.workers if worker.alive]
 

@@ -113,11 +113,12 @@ def keys_html(declaration: Declaration, found: list[LiveKey], *, revealed: bool)
     rows = "".join(
         f'<tr class="link"><td><a class="mono" href="{escape(key_address(key.raw_key))}">'
         f"{escape(shown_key(declaration, key, revealed=revealed))}</a></td>"
-        f'<td class="num quiet mid">{"never" if key.ttl_seconds is None else shown_duration(key.ttl_seconds)}</td></tr>'
+        f'<td class="num mid">{shown_bytes(key.memory_bytes)}</td>'
+        f'<td class="num quiet">{"never" if key.ttl_seconds is None else shown_duration(key.ttl_seconds)}</td></tr>'
         for key in found
     )
-    return ('<table class="ks-table"><thead><tr><th>Key</th><th class="num mid">Expires in</th></tr></thead>'
-            f"<tbody>{rows}</tbody></table>")
+    return ('<table class="ks-table"><thead><tr><th>Key</th><th class="num mid">Size</th>'
+            f'<th class="num">Expires in</th></tr></thead><tbody>{rows}</tbody></table>')
 
 
 def shown_key(declaration: Declaration, key: LiveKey, *, revealed: bool) -> str:

@@ -118,7 +118,7 @@ def _row(one: Listed, now: float, *, revealed: bool) -> str:
     names = [name if revealed else masked_word(name) for name in (one.given_name, one.family_name) if name]
     return (f'<tr class="link"><td><a class="ks-link" href="{escape(person_address(one.sub))}">'
             f'{escape(" ".join(names) or "no name")}</a></td><td class="mid mono uid quiet">{escape(one.sub)}</td>'
-            f'<td class="zone">{escape(one.timezone or "not said")} <span class="quiet">'
+            f'<td class="zone">{escape(one.timezone or "not said").replace("/", "/<wbr>")} <span class="quiet">'
             f'{local_time(one.timezone, now)}</span></td>'
             f'<td class="when" title="{moment(one.created_at)}">{shown_ago(now - one.created_at)}</td></tr>')
 

@@ -66,6 +66,7 @@ async def show_person(running: Running, sampler: Sampler, watch: StatsWatch, sub
                 title = ui.html("", sanitize=True, tag="h1")
                 below = ui.html("", sanitize=True, tag="p")
             reveal = button("Reveal addresses")
+            reveal.on("click", lambda: turn())
         problem = problem_banner(sampler, "This person", shared)
         with ui.element("div").classes("ms-person"):
             with ui.element("div"):
@@ -105,7 +106,6 @@ async def show_person(running: Running, sampler: Sampler, watch: StatsWatch, sub
         reveal.set_content("Hide addresses" if revealed else "Reveal addresses")
         look()
 
-    reveal.on("click", turn)
     keep_looking(look, shared)
 
 

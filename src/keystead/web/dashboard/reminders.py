@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import speed_of
 from keystead.dates import UnixDate, unix_date_to_date
 from keystead.reminders.heat import Grid, Wishes, happened, wished
 from keystead.reminders.keys import EARLIEST, PROGRESS, QUEUED, ZONES
@@ -256,7 +257,8 @@ def _jobs(running: Running, live: Shared[RemindersLook], wishes: Shared[Wishes])
         if live.value is None:
             return
         now = running.clock.now()
-        rows = [run_row(run, now) if run.started_at or run.problem else _never(run) for run in live.value.runs]
+        rows = [run_row(run, now, speed_of(running.clock)) if run.started_at or run.problem else _never(run)
+                for run in live.value.runs]
         runs.show(rows)
         every = live.value.zones
         says.set_content(f"{sum(_finished(one) for one in every)} of {len(every)} done" if every else "")

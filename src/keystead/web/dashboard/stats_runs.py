@@ -7,6 +7,8 @@ from typing import Final
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import speed_of
+from keystead.dates import UnixDate, unix_date_to_date
 from keystead.stats.charts_live import RunView
 from keystead.web.dashboard.live_table import Column, LiveTable, Row
 from keystead.web.dashboard.shown import NOTHING, chip, shown_ago
@@ -18,6 +20,7 @@ from keystead.web.stats_watch import StatsWatch
 
 # A run that says nothing for so long has probably died.
 LONG_SECONDS: Final = 3600.0
+MOST_DAYS: Final = 1_000_000
 COLUMNS: Final = (
     Column("Job"), Column("Started", "when"), Column("Took", "when mid"), Column("Stopped", "stop"),
     Column("Counted", "counters"),
@@ -57,7 +60,7 @@ async def show_runs(running: Running, sampler: Sampler, watch: StatsWatch) -> No
         now = running.clock.now()
         ran = [run for run in shared.value if run.started_at or run.problem]
         below.set_content(escape(summary(shared.value)))
-        table.show([run_row(run, now) for run in ran],
+        table.show([run_row(run, now, speed_of(running.clock)) for run in ran],
                    empty="No job has run yet. Each one leaves what its last run counted, and shows here.")
         if (text := never_html(shared.value)) != never.content:
             never.set_content(text)
@@ -76,22 +79,25 @@ def summary(runs: Sequence[RunView]) -> str:
             "Each row is the last run of one job.").replace("is running", "are running" if going > 1 else "is running")
 
 
-def run_row(run: RunView, now: float) -> Row:
+def run_row(run: RunView, now: float, speed: float = 1.0) -> Row:
+    """One job. Work takes real time, so a duration is divided by ``speed``, that of the installation's clock."""
     name = f'<span class="mono">{broken_up(run.name)}</span><div class="quiet">{escape(_purpose(run))}</div>'
     if run.problem or run.started_at is None:
         return Row(run.name, (name, NOTHING, NOTHING, chip("cannot be read", "bad"), escape(run.problem)))
     running = is_running(run)
-    took = shown_took(now - run.started_at if running else run.running_time)
-    return Row(run.name, (name, shown_ago(now - run.started_at), took, _stopped(run, running, now), counters_html(run)))
+    seconds = now - run.started_at if running else run.running_time
+    took = shown_took(None if seconds is None else seconds / speed)
+    stopped = _stopped(run, running, now, speed)
+    return Row(run.name, (name, shown_ago(now - run.started_at), took, stopped, counters_html(run)))
 
 
 def _purpose(run: RunView) -> str:
     return run.purpose.removesuffix("; running_time in seconds").removeprefix("the last run of ")
 
 
-def _stopped(run: RunView, running: bool, now: float) -> str:
+def _stopped(run: RunView, running: bool, now: float, speed: float) -> str:
     if running:
-        silent = now - (run.started_at or now) > LONG_SECONDS
+        silent = now - (run.started_at or now) > LONG_SECONDS * speed
         return chip("running, or died", "warn") if silent else chip("running", "good")
     if not run.stop_reason:
         return chip("ended")
@@ -102,12 +108,17 @@ def _stopped(run: RunView, running: bool, now: float) -> str:
 def counters_html(run: RunView) -> str:
     """What was counted, in the order of the job; zeros are only named."""
     counters = run.counters or {}
-    some = [f"<span>{broken_up(name)} <b>{exact(int(amount))}</b></span>"
+    some = [f"<span>{broken_up(name)} <b>{_amount(name, int(amount))}</b></span>"
             for name, amount in counters.items() if amount]
     none = [broken_up(name) for name, amount in counters.items() if not amount]
     zeros = f'<span class="zero">none: {", ".join(none)}</span>' if none and some else \
         '<span class="zero">nothing</span>' if none else ""
     return f'<div class="ks-counters">{"".join(some)}{zeros}</div>'
+
+
+def _amount(name: str, amount: int) -> str:
+    return unix_date_to_date(UnixDate(amount)).isoformat() if name.endswith("unix_date") and \
+        amount < MOST_DAYS else exact(amount)
 
 
 def never_html(runs: Sequence[RunView]) -> str:
