@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Select, Table, bindparam, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Table, bindparam, delete, exists, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
@@ -24,7 +24,7 @@ from keystead.members.contact_tables import (
 from keystead.members.people import EMAIL_SUPPRESSED, PHONE_SUPPRESSED, lock_person
 from keystead.members.tables import USERS
 from keystead.members.veil import Veil
-from keystead.store import Database, SqlOutbox
+from keystead.store import Database, Query, SqlOutbox
 
 STEP: Final = 100
 MOST_ADDRESSES: Final = 20
@@ -102,19 +102,18 @@ _PHONE: Final = _Kind(
 )
 
 
-def _listing(kind: _Kind) -> Select[Any]:
+def _listing(kind: _Kind) -> Query:
     columns = kind.table.c
-    return (
+    return Query(
         select(columns[kind.shown], columns.verified, columns.receives_notifications, kind.suppressed,
                columns.created_at)
         .join(USERS, USERS.c.id == columns.user_id).where(USERS.c.sub == bindparam("sub")).order_by(columns.id)
     )
 
 
-# Made once: making a statement takes longer than SQLite takes to answer it.
 _LISTED: Final = {kind.name: _listing(kind) for kind in (_EMAIL, _PHONE)}
 _TOKENS: Final = USER_PUSH_TOKENS.c
-_DEVICES: Final = (
+_DEVICES: Final = Query(
     select(_TOKENS.token, _TOKENS.platform, _TOKENS.receives_notifications, _TOKENS.created_at, _TOKENS.last_seen_at)
     .join(USERS, USERS.c.id == _TOKENS.user_id).where(USERS.c.sub == bindparam("sub"))
     .order_by(_TOKENS.last_seen_at.desc(), _TOKENS.id.desc())
@@ -237,8 +236,7 @@ class Contacts:
 
     async def listed_devices(self, sub: UserSub) -> list[Device]:
         """Every device of the person, the one seen last first."""
-        async with self._database.reading() as sql:
-            return [Device(*row) for row in await sql.execute(_DEVICES, {"sub": sub})]
+        return [Device(*row) for row in await self._database.rows(_DEVICES, sub=sub)]
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -336,8 +334,7 @@ class Contacts:
         return found
 
     async def _listed(self, kind: _Kind, sub: UserSub) -> list[Contact]:
-        async with self._database.reading() as sql:
-            return [Contact(*row) for row in await sql.execute(_LISTED[kind.name], {"sub": sub})]
+        return [Contact(*row) for row in await self._database.rows(_LISTED[kind.name], sub=sub)]
 
 
 def _steps(subs: Iterable[UserSub]) -> Iterable[list[UserSub]]:

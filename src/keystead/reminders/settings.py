@@ -13,18 +13,21 @@ from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound
 from keystead.ids import UserSub, new_uid
 from keystead.members import Timezones, checked_zone, find_person, lock_people, reachable, store_zone
+from keystead.members.tables import USERS
 from keystead.reminders.effective import EVERY_DAY, Effective, TimeRange, Wish, effective
 from keystead.reminders.keys import CHANNELS, IMPROVED_AT
 from keystead.reminders.rows import Rows, wishes_of
 from keystead.reminders.tables import REMINDERS, SETTINGS, SETTINGS_LOG
-from keystead.store import Database, SqlOutbox
+from keystead.store import Database, Query, SqlOutbox
 
 ALL: Final = "all"
 UPDATED: Final = "update_notification_time"
-_OF_PERSON: Final = select(  # made once: making it takes longer than the answer
+# A person without reminders is one row of nothing.
+_OF_PERSON: Final = Query(select(
     REMINDERS.c.uid, REMINDERS.c.channel, REMINDERS.c.start_time, REMINDERS.c.end_time, REMINDERS.c.day_of_week_mask,
     REMINDERS.c.created_at,
-).where(REMINDERS.c.user_id == bindparam("user")).order_by(REMINDERS.c.channel)
+).select_from(USERS.outerjoin(REMINDERS, REMINDERS.c.user_id == USERS.c.id))
+ .where(USERS.c.sub == bindparam("sub")).order_by(REMINDERS.c.channel))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,11 @@ class ReminderSettings:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     async def reminders_of(self, sub: UserSub) -> list[Reminder]:
-        """The person's reminders, at most one for each channel."""
-        async with self._database.reading() as sql:
-            user = await find_person(sql, sub)
-            return [Reminder(*found) for found in await sql.execute(_OF_PERSON, {"user": user})]
+        """The person's reminders, at most one for each channel; ``NotFound`` without the person."""
+        found = await self._database.rows(_OF_PERSON, sub=sub)
+        if not found:
+            raise NotFound("there is no such person")
+        return [Reminder(*row) for row in found if row[0] is not None]
 
     async def effective_of(self, sub: UserSub) -> dict[str, Effective]:
         """What holds on each channel, whether or not the person can be reached there."""

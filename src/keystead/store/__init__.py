@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from keystead.store.files import ObjectFiles, open_files
     from keystead.store.files_kept import ContentMismatch, FileLost, Files, Promised, SavedFile
     from keystead.store.outbox import OutboxCounts, OutboxFailure, SqlOutbox
+    from keystead.store.query import Query
     from keystead.store.sweep import Sweep, SweepReport
     from keystead.store.tables import METADATA
     from keystead.store.uploads import PartMismatch, PartMissing, PartTaken, UploadClosed, Uploads
@@ -29,6 +30,7 @@ __all__ = [
     "PartMissing",
     "PartTaken",
     "Promised",
+    "Query",
     "SavedFile",
     "SqlOutbox",
     "StartedUpload",

@@ -19,6 +19,8 @@ from keystead.errors import Invalid, KeysteadError, ReplyLost, Unavailable
 from keystead.store import sqlite
 from keystead.store.address import Address, Dialect, parse_address
 from keystead.store.failures import ends_transaction, hide_values, meaning
+from keystead.store.query import Query
+from keystead.store.sqlite_reader import Reader
 
 WAIT_SECONDS: Final = 30.0
 # Rows of one statement: enough that the round trip does not count, few enough that memory does not either.
@@ -35,8 +37,11 @@ class Database:
     (``IntegrityError``). No message holds a password or the value of a parameter.
     """
 
-    def __init__(self, address: Address, writing: AsyncEngine, reading: AsyncEngine, wait_seconds: float) -> None:
-        self._address = address
+    def __init__(
+        self, address: Address, writing: AsyncEngine, reading: AsyncEngine, wait_seconds: float,
+        quick: Reader | None = None,
+    ) -> None:
+        self._address, self._quick = address, quick
         self._writing = writing
         self._reading = reading
         self._wait_seconds = wait_seconds
@@ -60,9 +65,11 @@ class Database:
         """
         address = parse_address(url)
         engines = _engines(address, wait_seconds)
+        quick = None
         if address.dialect == "sqlite":
             await asyncio.to_thread(_prepare, address, wait_seconds)
-        database = cls(address, *engines, wait_seconds)
+            quick = await sqlite.open_quick(address.path)
+        database = cls(address, *engines, wait_seconds, quick)
         try:
             async with database.reading() as sql:  # a wrong password shows now, and not at the first request
                 await sql.execute(text("SELECT 1"))
@@ -70,6 +77,8 @@ class Database:
         finally:
             for engine in engines:
                 await engine.dispose()
+            if quick is not None:
+                quick.stop()
 
     @property
     def dialect(self) -> Dialect:
@@ -112,6 +121,15 @@ class Database:
         """A block that only reads, and sees the database as it was at its first statement. Never waits for writers."""
         async with self._connected(self._reading) as sql:
             yield sql
+
+    async def rows(self, query: Query, **values: str | float) -> Sequence[tuple[Any, ...]]:
+        """The rows of one SELECT that is asked for often; as a block of ``reading`` would find them, at less cost."""
+        if self._quick is not None:
+            rows = query.try_rows(self._quick, self._reading.dialect, values)
+            if rows is not None:
+                return rows
+        async with self.reading() as sql:
+            return [tuple(row) for row in await sql.execute(query.statement, values)]
 
     def after_commit(self, sql: AsyncConnection, call: Callable[[], None]) -> None:
         """Call a function once the transaction of this connection has been committed; never if it has not.

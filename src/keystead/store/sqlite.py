@@ -46,6 +46,14 @@ def prepare(path: Path, wait_seconds: float) -> None:
         raise Invalid(f"SQLite file {path} lies where SQLite cannot keep its log (a network disk?); name a local file")
 
 
+async def open_quick(path: Path) -> Reader:
+    """For reads that take but a moment, each by itself."""
+    reader = await open_reader(str(path), timeout=0, isolation_level=None)
+    for pragma in _READER:
+        reader.plain.execute(pragma)
+    return reader
+
+
 def engines(path: Path, wait_seconds: float) -> tuple[AsyncEngine, AsyncEngine]:
     """One for writing, with one connection, and one for reading."""
     return (

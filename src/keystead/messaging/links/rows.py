@@ -1,7 +1,7 @@
 """Links and clicks in the database: found, and stored so that storing again changes nothing."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -12,13 +12,13 @@ from keystead.messaging.links.models import BufferedLink, Click, ClickOutcome, D
 from keystead.messaging.links.tables import USER_TOUCH_LINK_CLICKS as CLICKS
 from keystead.messaging.links.tables import USER_TOUCH_LINKS as LINKS
 from keystead.messaging.links.tables import USER_TOUCHES, USERS, VISITORS
-from keystead.store import Database
+from keystead.store import Database, Query
 
 _TARGET: Final = (
     LINKS.c.id, LINKS.c.uid, LINKS.c.code, LINKS.c.page_identifier, LINKS.c.page_extra, LINKS.c.preview_identifier,
     LINKS.c.preview_extra,
 )
-_BY_CODE: Final = select(*_TARGET).where(LINKS.c.code == bindparam("code"))  # made once, since that takes long
+_BY_CODE: Final = Query(select(*_TARGET).where(LINKS.c.code == bindparam("code")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,11 @@ async def codes_taken(database: Database, codes: Collection[str]) -> set[str]:
 
 async def find_link(database: Database, code: str) -> StoredLink | None:
     """The link that has this code."""
-    async with database.reading() as sql:
-        row = (await sql.execute(_BY_CODE, {"code": code})).first()
-    if row is None:
+    found = await database.rows(_BY_CODE, code=code)
+    if not found:
         return None
-    return StoredLink(row.id, Target(
-        row.uid, row.code, row.page_identifier, row.page_extra, row.preview_identifier, row.preview_extra, stored=True
-    ))
+    number, *target = found[0]
+    return StoredLink(number, replace(Target(*target), stored=True))
 
 
 async def addresses_written_to(database: Database, code: str, touch_uid: str) -> list[str]:
