@@ -18,7 +18,7 @@ from keystead.members.counting import CREATED_JOB, count_created
 from keystead.members.people import lock_person
 from keystead.members.tables import USER_IDENTITIES, USERS
 from keystead.members.timezones import checked_zone
-from keystead.store import Database, SqlOutbox
+from keystead.store import Database, Query, SqlOutbox
 
 ROUNDS: Final = 5
 # Tells every room that the person goes, and takes the row away when all of them are done.
@@ -82,17 +82,15 @@ class Users:
 
     async def get(self, sub: UserSub) -> Member:
         """The person; ``NotFound`` if there is none."""
-        async with self._database.reading() as sql:
-            row = (await sql.execute(_BY_SUB, {"sub": sub})).first()
-        if row is None:
+        found = await self._database.rows(_BY_SUB, sub=sub)
+        if not found:
             raise NotFound("there is no such person")
-        return Member(*row)
+        return Member(*found[0])
 
     async def created_at(self, sub: UserSub) -> float | None:
         """When the person joined; None if there is none."""
-        async with self._database.reading() as sql:
-            found: float | None = await sql.scalar(_CREATED_AT, {"sub": sub})
-            return found
+        found = await self._database.rows(_CREATED_AT, sub=sub)
+        return found[0][0] if found else None
 
     async def list(self, request: PageRequest) -> Page[Member]:
         """Everybody, in the order in which they joined, page by page."""
@@ -159,9 +157,8 @@ class Users:
 _FIELDS: Final = (
     USERS.c.sub, USERS.c.given_name, USERS.c.family_name, USERS.c.admin, USERS.c.timezone, USERS.c.created_at,
 )
-# Made once: making a statement takes longer than SQLite takes to answer it.
-_BY_SUB: Final = select(*_FIELDS).where(USERS.c.sub == bindparam("sub"))
-_CREATED_AT: Final = select(USERS.c.created_at).where(USERS.c.sub == bindparam("sub"))
+_BY_SUB: Final = Query(select(*_FIELDS).where(USERS.c.sub == bindparam("sub")))
+_CREATED_AT: Final = Query(select(USERS.c.created_at).where(USERS.c.sub == bindparam("sub")))
 
 
 def _checked(what: str, text: str, least: int = 0) -> str:
