@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +28,18 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests on the cluster run in one process, so that a parallel run starts one cluster and not several."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """All tests on the cluster run in one process, so that a parallel run starts one cluster and not several.
+
+    Slow tests that stand alone begin first: one that began last would go on while the other processes have nothing to
+    do. Tests of a group stay in their order, for what they share is made anew when another module comes between.
+    """
     for item in items:
         if {"valkey_cluster", "cluster"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("cluster"))
+    yield
+    items.sort(key=lambda item: not item.get_closest_marker("slow") or bool(item.get_closest_marker("xdist_group")))
 
 
 @pytest_asyncio.fixture(

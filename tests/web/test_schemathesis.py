@@ -77,6 +77,7 @@ def site(valkey_server, tmp_path_factory) -> Iterator[Site]:
     thread.join(60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
 def test_every_operation_answers_as_described(site: Site, mode: GenerationMode) -> None:
     headers = {"Authorization": f"Bearer {site.token}", "X-User-Sub": site.person}

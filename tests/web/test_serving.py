@@ -123,6 +123,7 @@ async def test_open_page_does_not_hold_the_stop_up(tmp_path):
         assert time.monotonic() - started < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_stops_everything_soon_and_cleanly(tmp_path, number, times):
