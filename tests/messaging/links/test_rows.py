@@ -5,7 +5,7 @@ import asyncio
 from keystead.messaging.links.models import BufferedLink, Click, ClickOutcome, TrackType
 from keystead.messaging.links.rows import (
     LinkStored,
-    add_click,
+    add_clicks,
     add_login,
     addresses_written_to,
     codes_taken,
@@ -58,7 +58,7 @@ async def test_of_two_logins_at_once_one_is_the_child(room: Room) -> None:
     await store(room, (LINK, []))
     link = await find_link(room.database, "a")
     assert link is not None
-    await add_click(room.database, link, CLICKS[1], 3.0)
+    await add_clicks(room.database, [(link.id, CLICKS[1])], 3.0)
     logins = [Click(f"utlc_{place}", 4.0, TrackType.POST_LOGIN, None, "user_ann", "utlc_first") for place in range(4)]
     outcomes = await asyncio.gather(*(add_login(room.database, link, login, 5.0) for login in logins))
     assert sorted(outcomes) == [ClickOutcome.DIRECT_TO_DB, *[ClickOutcome.PARENT_HAS_CHILD] * 3]

@@ -11,6 +11,7 @@ from keystead.engine import Script, Valkey
 from keystead.errors import DeclarationError
 from keystead.ids import new_uid
 from keystead.keys import Reply
+from keystead.messaging.links.click_rows import ClickRows
 from keystead.messaging.links.keys import (
     CLICK_UID,
     CODE,
@@ -22,7 +23,7 @@ from keystead.messaging.links.keys import (
     WARNING_WINDOW,
 )
 from keystead.messaging.links.models import DEFAULTS, Click, Clicked, ClickOutcome, Target, TrackType
-from keystead.messaging.links.rows import add_click, add_login, find_link
+from keystead.messaging.links.rows import add_login, find_link
 from keystead.messaging.links.script_names import ScriptNames
 from keystead.messaging.links.stats import LINKS_COUNTED
 from keystead.settings import LinksSettings
@@ -62,6 +63,7 @@ class Clicks:
     ) -> None:
         self._valkey, self._database, self._clock, self._settings = valkey, database, clock, settings
         self._chance = chance
+        self._rows = ClickRows(database)
         self._names = ScriptNames(valkey)
         self._keys = (*self._names.keys, *(
             reference.name(valkey.layout) for reference in (DELAYED.due, FLOOD_WINDOW.at(), WARNING_WINDOW.at())
@@ -98,7 +100,7 @@ class Clicks:
                 return await self._unknown(click, now) if should_track else Clicked(ClickOutcome.UNKNOWN_LINK, uid)
             page = stored.target.page_identifier
             if verdict == _ASK:
-                await add_click(self._database, stored, click, now)
+                await self._rows.add(stored, click, now)
                 outcome = ClickOutcome.DIRECT_TO_DB
             elif verdict == _NO_PARENT:
                 outcome = await add_login(self._database, stored, click, now)

@@ -72,13 +72,13 @@ async def addresses_written_to(database: Database, code: str, touch_uid: str) ->
         return list(await sql.scalars(written.where(message).distinct()))
 
 
-# -- one click --------------------------------------------------------------------------------------------------------
+# -- clicks as they come ----------------------------------------------------------------------------------------------
 
 
-async def add_click(database: Database, link: StoredLink, click: Click, now: float) -> None:
-    """Write down a click on a link of the database."""
+async def add_clicks(database: Database, clicks: Sequence[tuple[int, Click]], now: float) -> None:
+    """Write down clicks on links of the database, by the ids of those, all or none."""
     async with database.transaction() as sql:
-        await _insert_clicks(database, sql, [(link.id, click)], now)
+        await _insert_clicks(database, sql, clicks, now)
 
 
 async def add_login(database: Database, link: StoredLink, click: Click, now: float) -> ClickOutcome:
