@@ -24,7 +24,8 @@ SITE = PROJECT / "build" / "site"
 ROOMS = ["keys", "engine", "patterns", "edge", "jobs", "store", "stats", "operations", "members", "messaging",
          "messaging.sending", "messaging.sandbox", "messaging.push", "messaging.sms", "messaging.email",
          "messaging.touches", "messaging.links", "identity", "content", "reminders", "backup", "web", "cli", "demo",
-         "testing", "inventory", "inventory.documents", "inventory.code", "survey", "custody", "guard"]
+         "testing", "inventory", "inventory.documents", "inventory.code", "inventory.learning", "survey", "custody",
+         "guard"]
 # Patterns by what they are for, as in docs/choosing.md; the rest follows.
 PATTERNS = ["lock", "leader", "limits", "worklist", "delayed", "pending", "guarded", "cache", "counters", "daily",
             "daysets", "cohorts", "views", "rows_by_day", "buffer", "outbox", "breaker", "revocation", "fanout",

@@ -12,7 +12,7 @@ from keystead.survey.learn import learn
 from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
 
-from .declared_keys import live_keys, registry
+from ..inventory.learning.declared_keys import live_keys, registry
 from .old_redis import OldRedis
 
 

@@ -13,7 +13,7 @@ NOW = 1_800_000_000.0
 def counted(carts: int, visits: int, strays: int = 0) -> PatternCounts:
     found = {shop.CART: PatternCount(carts, carts * 100), shop.VISITS: PatternCount(visits, visits * 50)}
     return PatternCounts(carts + visits + strays, carts * 100 + visits * 50, strays, strays * 10, found,
-                         {"old:{int}": strays} if strays else {})
+                         {"old:{old_id}": strays} if strays else {})
 
 
 def keeper() -> tuple[ChangeKeeper, Census, MovableClock]:
@@ -45,7 +45,7 @@ def test_patterns_that_came_went_grew_and_passed_by_are_told_apart():
     found = kept.changes()
     assert found is not None and {each.pattern: each.kind for each in found.patterns} == {
         shop.CART.pattern: "gone", shop.VISITS.pattern: "new"}
-    assert found.undeclared == ((0, 0), (3, 30)) and found.strays == {"old:{int}": (0, 3)}
+    assert found.undeclared == ((0, 0), (3, 30)) and found.strays == {"old:{old_id}": (0, 3)}
     assert found.keys == (10, 10)
 
 

@@ -262,7 +262,7 @@ async def test_10_what_changed_in_the_keyspace_in_the_last_hour(operator, runnin
     await operator.menu("Changes")
     await operator.click("button", "Count again")
     await sees(operator.page.locator("[data-verdict]"))("keys that nobody declares")
-    await sees(operator.region("Not declared"))("legacy:cart:{int}")
+    await sees(operator.region("Not declared"))("legacy:cart:{cart_id}")
     await sees(operator.region("Changed patterns"))(OWNER.pattern)
 
 

@@ -18,7 +18,6 @@ from keystead.keys.declarations import (
 )
 from keystead.keys.executor import Argument, Command, Executor, Reply
 from keystead.keys.frames import Frame, Integer, Rest, Sized, Trailing
-from keystead.keys.infer import Inference, InferredPattern
 from keystead.keys.inventory import describe, inventory_rows, personal_marks, to_html, to_markdown
 from keystead.keys.keyspace import Declaration, Keyspace, OnCorrupt, Pair, Personal
 from keystead.keys.layout import Layout
@@ -73,8 +72,6 @@ __all__ = [
     "Gzip",
     "INTEGER",
     "IP",
-    "Inference",
-    "InferredPattern",
     "Integer",
     "IntegerKey",
     "IntegerRef",

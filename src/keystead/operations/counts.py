@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from keystead.engine import Valkey, scan
 from keystead.keys import Declaration, Registry
-from keystead.keys.infer import Inference
 
 # Of each pattern the first so many keys are weighed in every walk, and after that one in WEIGHED_ONE_IN.
 WEIGHED_FIRST = 50
@@ -82,21 +81,32 @@ async def count_patterns(valkey: Valkey, registry: Registry, *, keys_per_second:
     stays bounded by the batch and the number of declarations.
     """
     tallies: dict[Declaration | None, _Tally] = {}
-    strays = Inference(most_patterns=LEARNED_PATTERNS, most_examples=0)
+    strays: list[bytes] = []
     async for batch in scan(valkey, batch_keys=BATCH_KEYS, keys_per_second=keys_per_second):
         to_weigh: list[tuple[bytes, _Tally]] = []
         for raw_key in batch:
             match = registry.resolve(raw_key)
             tally = tallies.setdefault(None if match is None else match.declaration, _Tally())
-            if match is None and tally.keys < LEARNED_KEYS:
-                strays.add(raw_key)
+            if match is None and len(strays) < LEARNED_KEYS:
+                strays.append(raw_key)
             if tally.count():
                 to_weigh.append((raw_key, tally))
         await _weigh(valkey, to_weigh)
     found = {declaration: tally.result() for declaration, tally in tallies.items()}
     undeclared = found.pop(None, PatternCount())
     declared: dict[Declaration, PatternCount] = {each: count for each, count in found.items() if each is not None}
-    return PatternCounts.of_patterns(declared, undeclared, {each.pattern: each.keys for each in strays.patterns()})
+    return PatternCounts.of_patterns(declared, undeclared, _looks(strays) if strays else {})
+
+
+def _looks(strays: Iterable[bytes]) -> dict[str, int]:
+    """What names have in common, with how many of each; the most frequent first."""
+    from keystead.inventory.learning import Tree, learned_from  # most installations have no strays
+
+    tree = Tree()
+    for raw_key in strays:
+        tree.add(raw_key, "", -1, 0)
+    learned = sorted(learned_from(tree), key=lambda each: -each[1].keys)
+    return {named.pattern: group.keys for named, group in learned[:LEARNED_PATTERNS]}
 
 
 async def _weigh(valkey: Valkey, keys: Iterable[tuple[bytes, _Tally]]) -> None:

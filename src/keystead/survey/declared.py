@@ -5,6 +5,7 @@ from contextlib import aclosing
 from keystead.engine import Lookout, Valkey
 from keystead.errors import Unavailable
 from keystead.inventory import Found, Inventory
+from keystead.inventory.learning import Tree
 from keystead.keys import Match, Registry
 from keystead.survey.drift import Live
 from keystead.survey.findings import Finding
@@ -12,7 +13,6 @@ from keystead.survey.looking import strays_of
 from keystead.survey.pace import Pace
 from keystead.survey.pairs import Pairs
 from keystead.survey.tally import Tally
-from keystead.survey.tree import Tree
 from keystead.survey.values import Faults, Seen, Values
 from keystead.survey.walk import Progress, Walk
 

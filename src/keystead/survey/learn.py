@@ -1,16 +1,13 @@
 """A draft inventory from nothing but a live server: patterns, types, expiries, sizes and what lies in the values."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from keystead.engine import ErrorReply, KeyMoved, Lookout
 from keystead.errors import Unavailable
 from keystead.inventory import Certainty, Entry, Expiry, Fact, Inventory, Note, Observation, Rule, Source
+from keystead.inventory.learning import Group, Learned, Named, Tree, is_word, learned_from
 from keystead.keys import Command, Reply, spell_key
-from keystead.survey.merging import merge
-from keystead.survey.naming import Named, name
 from keystead.survey.pace import Pace
-from keystead.survey.tokens import is_word
-from keystead.survey.tree import Group, Node, Tree
 from keystead.survey.value_shapes import probe, shape
 from keystead.survey.walk import Walk
 
@@ -50,29 +47,7 @@ async def learn(
     return _inventory(look, walk, tree, learned, samples, whole=match is None)
 
 
-Learned = list[tuple[Named, Group]]
 Samples = dict[bytes, tuple[str, Reply]]
-
-
-def learned_from(tree: Tree) -> Learned:
-    """The patterns of a tree, in the order of their names. The tree is settled by this and should get no more keys."""
-    tree.finish()
-    merge(tree.root)
-    found: dict[str, tuple[Named, Group]] = {}
-    for path, group in _paths(tree.root, ()):
-        named = name(path)
-        if named.pattern in found:
-            found[named.pattern][1].absorb(group)
-        else:
-            found[named.pattern] = named, group
-    return sorted(found.values(), key=lambda each: each[0].pattern)
-
-
-def _paths(node: Node, path: tuple[tuple[str, Node], ...]) -> Iterator[tuple[tuple[tuple[str, Node], ...], Group]]:
-    if node.group is not None:
-        yield path, node.group
-    for token, child in node.children.items():
-        yield from _paths(child, (*path, (token, child)))
 
 
 async def read_samples(look: Lookout, learned: Learned) -> Samples:

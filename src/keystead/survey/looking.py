@@ -2,11 +2,11 @@
 
 from keystead.engine import Lookout
 from keystead.inventory import Inventory, Matcher, Source
+from keystead.inventory.learning import Tree, learned_from
 from keystead.survey.drift import Live
-from keystead.survey.learn import entry_of, learned_from
+from keystead.survey.learn import entry_of
 from keystead.survey.pace import Pace
 from keystead.survey.tally import Tally
-from keystead.survey.tree import Tree
 from keystead.survey.walk import Progress, Walk
 
 

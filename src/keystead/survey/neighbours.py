@@ -4,10 +4,9 @@ import re
 
 from keystead.engine import Lookout
 from keystead.inventory import Entry, Inventory, Matcher, Source
-from keystead.survey.learn import entry_of, learned_from, read_samples
+from keystead.inventory.learning import LONGEST_NAME, Tree, learned_from
+from keystead.survey.learn import entry_of, read_samples
 from keystead.survey.pace import Pace
-from keystead.survey.tokens import LONGEST_NAME
-from keystead.survey.tree import Tree
 from keystead.survey.walk import Walk
 
 LOOKED_AT_KEYS = 5_000

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from keystead.engine import CutOff, ErrorReply, Listener, Lookout, Valkey
 from keystead.errors import Unavailable
 from keystead.inventory import Entry, Inventory, Matcher
-from keystead.survey.learn import learn, learned_from
+from keystead.inventory.learning import Tree, learned_from
+from keystead.survey.learn import learn
 from keystead.survey.pace import Pace
 from keystead.survey.snapshots import Snapshot, growth, take
-from keystead.survey.tree import Tree
 
 SAMPLE_KEYS = 100_000
 MOST_WAITING = 50_000

@@ -46,4 +46,4 @@ async def test_what_came_since_the_first_look_shows_when_it_is_counted_again(tab
     await expect(tab.locator("[data-verdict]")).to_contain_text("Looked at once a minute")
     await store.mset({f"stray:thing:{number}": "x" for number in range(40)})
     await tab.get_by_role("button", name="Count again").click()
-    await expect(tab.get_by_role("region", name="Not declared")).to_contain_text("stray:thing:{int}")
+    await expect(tab.get_by_role("region", name="Not declared")).to_contain_text("stray:thing:{thing_id}")

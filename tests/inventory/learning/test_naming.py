@@ -2,8 +2,8 @@
 
 import pytest
 
-from keystead.survey.learn import learned_from
-from keystead.survey.tree import Tree
+from keystead.inventory.learning import learned_from
+from keystead.inventory.learning.tree import Tree
 
 
 def learned(*keys: str) -> list[tuple[str, dict[str, str], str]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keystead.survey.tokens import MARK, MOST_TOKENS, ends_in_value, is_value, is_word, tokens_of
+from keystead.inventory.learning.tokens import MARK, MOST_TOKENS, ends_in_value, is_value, is_word, tokens_of
 
 
 def shown(raw_key: bytes) -> str:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from keystead.inventory.learning.tokens import MARK, is_word
+from keystead.inventory.learning.tree import Node
 from keystead.inventory.values import refine
 from keystead.keys import KINDS
-from keystead.survey.tokens import MARK, is_word
-from keystead.survey.tree import Node
 
 MOST_LISTED = 12  # values of an enumeration that are written out
 

@@ -2,7 +2,7 @@
 
 import random
 
-from keystead.survey.tree import MOST_EXAMPLES, MOST_GROUPS, MOST_WORDS, Group, Tree, groups, signature
+from keystead.inventory.learning.tree import MOST_EXAMPLES, MOST_GROUPS, MOST_WORDS, Group, Tree, groups, signature
 
 
 def planted(*keys: str, **options: int) -> Tree:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from keystead.survey.learn import learned_from
-from keystead.survey.tree import Tree
+from keystead.inventory.learning import learned_from
+from keystead.inventory.learning.tree import Tree
 
 from .declared_keys import live_keys, registry
 

@@ -9,8 +9,8 @@ has hardly a key, or each has the same several keys below it as every other, bel
 import re
 from collections.abc import Iterable
 
-from keystead.survey.tokens import END, VALUE, WORD, body, ends_in_value, is_value, is_word, kinds, lead
-from keystead.survey.tree import Node, absorb, signature
+from keystead.inventory.learning.tokens import END, VALUE, WORD, body, ends_in_value, is_value, is_word, kinds, lead
+from keystead.inventory.learning.tree import Node, absorb, signature
 
 LEAF_WORDS = 8  # words that each are one key, of one type, at a place where nearly nothing else is
 PASSING_WORDS = 5  # the same of keys that expire, which are seldom names of their own

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from keystead.survey.tokens import MOST_TOKENS, REST, WORD, body, is_value, is_word, lead, tokens_of
+from keystead.inventory.learning.tokens import MOST_TOKENS, REST, WORD, body, is_value, is_word, lead, tokens_of
 
 MOST_WORDS = 300  # different words at one place; more are values
 MOST_GROUPS = 20_000
