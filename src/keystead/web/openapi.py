@@ -36,17 +36,18 @@ back.
 **Repeats.** A write may carry `Idempotency-Key`: then it is done once, however often it is sent within a day, and each
 time answered with the first answer.
 """
+# In the order in which a newcomer meets them.
 _TAGS: Final = {
-    "alerts": "What somebody should look at.", "blocks": "Addresses that are kept out.",
-    "contacts": "How a person can be reached.", "email": "Mail: provider's news, unsubscribing, templates.",
-    "jobs": "Background work: look, enqueue, step in, watch.", "keys": "What may exist in the keyspace, and what does.",
-    "links": "Links in messages, and what follows from a click.", "reminders": "Daily reminders of a person.",
-    "sandbox": "What people would have received, and providers that misbehave on request.",
-    "sms": "Texts: the provider's news.", "stats": "What is counted, by day and month.",
-    "status": "Is it well?", "tenants": "Jobs of many tenants, in turns.",
+    "users": "The people of the installation.", "contacts": "How a person can be reached.",
     "touches": "Telling people of events, on the channels they can be reached by.",
-    "admin": "What waits and how jobs last ran, as older programs ask for it.", "files": "Uploads in parts.",
-    "users": "The people of the installation.",
+    "reminders": "Daily reminders of a person.",
+    "sandbox": "What people would have received, and providers that misbehave on request.",
+    "jobs": "Background work: look, enqueue, step in, watch.", "tenants": "Jobs of many tenants, in turns.",
+    "stats": "What is counted, by day and month.", "keys": "What may exist in the keyspace, and what does.",
+    "files": "Uploads in parts.", "links": "Links in messages, and what follows from a click.",
+    "email": "Mail: provider's news, unsubscribing, templates.", "sms": "Texts: the provider's news.",
+    "alerts": "What somebody should look at.", "blocks": "Addresses that are kept out.", "status": "Is it well?",
+    "admin": "What waits and how jobs last ran, as older programs ask for it.",
 }
 PROBLEM: Final[Document] = {
     "title": "Problem", "type": "object", "description": "Why a request was refused (RFC 9457).",
@@ -113,7 +114,8 @@ def _complete(document: Document) -> None:
             _complete_operation(path, method, operation)
             _give_examples(operation, parts["schemas"])
             used |= set(operation.get("tags", ()))
-    document["tags"] = [{"name": tag, "description": _TAGS.get(tag, tag)} for tag in sorted(used)]
+    document["tags"] = [{"name": tag, "description": _TAGS.get(tag, tag)} for tag in
+                        sorted(used, key=[*_TAGS, *sorted(used - set(_TAGS))].index)]
 
 
 def _complete_operation(path: str, method: str, operation: Document) -> None:

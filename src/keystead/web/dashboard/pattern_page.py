@@ -117,7 +117,7 @@ def keys_html(declaration: Declaration, found: list[LiveKey], *, revealed: bool)
         f'<td class="num quiet">{"never" if key.ttl_seconds is None else shown_duration(key.ttl_seconds)}</td></tr>'
         for key in found
     )
-    return ('<table class="ks-table"><thead><tr><th>Key</th><th class="num mid">Size</th>'
+    return ('<table class="ks-table ks-live"><thead><tr><th>Key</th><th class="num mid">Size</th>'
             f'<th class="num">Expires in</th></tr></thead><tbody>{rows}</tbody></table>')
 
 

@@ -7,8 +7,7 @@ from nicegui import ui
 
 TOWN: Final = (
     "Keystead is the backend of a product in one program: people, messages, reminders, jobs and statistics on Valkey "
-    "and SQL. Here a town of simulated people uses it through the public HTTP API. Every number on these pages was "
-    "lived through, and nothing leaves this machine."
+    "and SQL. Here a town of simulated people uses it through the public HTTP API, and nothing leaves this machine."
 )
 EMPTY: Final = (
     "Keystead is the backend of a product in one program: people, messages, reminders, jobs and statistics on Valkey "
@@ -16,7 +15,7 @@ EMPTY: Final = (
     '<code class="mono">keystead up --demo</code>.'
 )
 TOWN_STEPS: Final = (
-    ("/people", "Meet the people", "who they are, what they were sent, why a reminder comes or not"),
+    ("/people", "Meet the people", "what each was sent, and why a reminder comes or not"),
     ("/sandbox", "Read what they got", "push, texts and mail as they would have arrived"),
     ("/jobs", "Watch jobs fail", "why they did, by error; one click tries them again"),
     ("/keys", "Look into the keys", "what each is for, how long it lives, what it holds"),
