@@ -2,7 +2,7 @@ import pytest
 
 from keystead.engine import lookout
 from keystead.survey.looking import look_at
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 
 from .entries import entry, inventory
 
@@ -41,8 +41,8 @@ async def test_server_that_goes_away_leaves_the_look_unfinished(look, valkey_ser
             asked.append(done)
             valkey_server.kill()
 
-    pace = Pace(page_keys=16)
-    live, reasons = await look_at(look, DESCRIBED, pace=pace, progress=kill)
+    stride = Stride(page_keys=16)
+    live, reasons = await look_at(look, DESCRIBED, stride=stride, progress=kill)
     valkey_server.restart()
     assert (live.unfinished, live.whole) == (True, False)
     assert "went away" in reasons[0]

@@ -10,7 +10,7 @@ import pytest
 from keystead.engine import Valkey, lookout
 from keystead.errors import Unavailable
 from keystead.settings import ValkeySettings
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 from keystead.survey.walk import UNKNOWN_TTL, Walk
 from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
@@ -117,7 +117,7 @@ async def test_progress_ends_at_the_total(valkey: Valkey, valkey_server: LocalSe
 async def test_walk_keeps_to_its_rate(valkey: Valkey, valkey_server: LocalServer) -> None:
     fill(valkey_server, 4000)
     began = asyncio.get_running_loop().time()
-    seen, _ = await walked(valkey_server.url, pace=Pace(2000))
+    seen, _ = await walked(valkey_server.url, stride=Stride(2000))
     assert len(seen) == 4000
     assert asyncio.get_running_loop().time() - began > 1.0, "4,000 keys at 2,000 a second"
 
@@ -228,10 +228,10 @@ async def test_walk_ends_when_the_server_stays_slow(valkey: Valkey, valkey_serve
     fill(valkey_server, 20_000)
     proxy = await fault_proxy()
     async with lookout(proxy.url) as look:
-        walk = Walk(look, pace=Pace(late_seconds=0.05, give_up_seconds=0.5))
+        walk = Walk(look, stride=Stride(late_seconds=0.05, give_up_seconds=0.5))
         async for _ in walk.pages():
             proxy.delay(0.3)
-    assert walk.pace.gave_up and 0 < walk.keys < 20_000
+    assert walk.stride.gave_up and 0 < walk.keys < 20_000
     assert "answers slowly" in walk.partial
 
 

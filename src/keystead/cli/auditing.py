@@ -145,15 +145,15 @@ async def _audit_inventory(
     match: str | None, primary: bool,
 ) -> "Audit":
     from keystead.engine import lookout
-    from keystead.survey import KEYS_PER_SECOND, Pace, look_at
+    from keystead.survey import KEYS_PER_SECOND, Stride, look_at
 
     used = _read_code(code)
     if settings is None:
         return _judged(inventory, None, used, code, "", ())
     async with lookout(settings.valkey.url, settings=settings.valkey, primary=primary) as look:
         with _progress() as progress:
-            pace = Pace(keys_per_second or KEYS_PER_SECOND)
-            live, reasons = await look_at(look, inventory, match=match, pace=pace, progress=progress)
+            stride = Stride(keys_per_second or KEYS_PER_SECOND)
+            live, reasons = await look_at(look, inventory, match=match, stride=stride, progress=progress)
         return _judged(inventory, live, used, code, look.name, reasons)
 
 

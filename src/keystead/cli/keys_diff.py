@@ -15,9 +15,9 @@ from keystead.cli.keys_looking import (
     RateOption,
     counted,
     looking,
-    pace,
     plain,
     progress,
+    stride,
     tell,
 )
 from keystead.cli.output import Format, FormatOption, human_bytes, table, write, write_json
@@ -86,7 +86,7 @@ async def _both(
         async with looking(there, primary) as look:
             with progress("Looking") as told:
                 snapshot = await take(look, SystemClock().now(), inventory=known, match=match,
-                                      pace=pace(keys_per_second), progress=told)
+                                      stride=stride(keys_per_second), progress=told)
         return snapshot.inventory
 
     if "://" in first and "://" not in second:

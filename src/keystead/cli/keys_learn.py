@@ -15,9 +15,9 @@ from keystead.cli.keys_looking import (
     UrlArgument,
     counted,
     looking,
-    pace,
     plain,
     progress,
+    stride,
     tell,
 )
 from keystead.cli.output import Format, FormatOption, emit, human_bytes, note, table, write
@@ -89,7 +89,7 @@ async def _learn(
 
     async with looking(settings, primary) as look:
         with progress("Learning") as told:
-            return await learn(look, match=match, sample=sample, values=values, pace=pace(keys_per_second),
+            return await learn(look, match=match, sample=sample, values=values, stride=stride(keys_per_second),
                                progress=told)
 
 

@@ -11,7 +11,7 @@ from keystead.cli.output import console, note
 if TYPE_CHECKING:
     from keystead.engine import Lookout
     from keystead.settings import Settings
-    from keystead.survey import Pace
+    from keystead.survey import Stride
 
 UrlArgument = Annotated[
     str | None,
@@ -43,10 +43,10 @@ async def looking(settings: "Settings", primary: bool) -> AsyncIterator["Lookout
         yield look
 
 
-def pace(keys_per_second: int) -> "Pace":
-    from keystead.survey import Pace
+def stride(keys_per_second: int) -> "Stride":
+    from keystead.survey import Stride
 
-    return Pace(keys_per_second)
+    return Stride(keys_per_second)
 
 
 @contextmanager

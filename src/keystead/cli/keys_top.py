@@ -16,9 +16,9 @@ from keystead.cli.keys_looking import (
     UrlArgument,
     counted,
     looking,
-    pace,
     plain,
     progress,
+    stride,
     tell,
 )
 from keystead.cli.output import Format, FormatOption, human_bytes, human_seconds, note, table, write, write_json
@@ -105,14 +105,14 @@ async def _two_looks(
     async with looking(settings, primary) as look:
         if before is None:
             with progress("First look") as told:
-                before = await take(look, clock.now(), inventory=inventory, match=match, pace=pace(keys_per_second),
+                before = await take(look, clock.now(), inventory=inventory, match=match, stride=stride(keys_per_second),
                                     progress=told)
             if not wait:
                 return before, before
             await asyncio.sleep(wait)
         with progress("Looking") as told:
             now = await take(look, clock.now(), inventory=inventory or before.inventory, match=match,
-                             pace=pace(keys_per_second), progress=told)
+                             stride=stride(keys_per_second), progress=told)
     return before, now
 
 

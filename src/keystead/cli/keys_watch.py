@@ -12,8 +12,8 @@ from keystead.cli.keys_looking import (
     RateOption,
     UrlArgument,
     looking,
-    pace,
     plain,
+    stride,
     tell,
 )
 from keystead.cli.output import Format, FormatOption, console, emit, table
@@ -72,7 +72,7 @@ async def _watch(
         with _Refreshing(screen) if live else nullcontext() as shown:
             told = changed = False
             async with aclosing(watch(look, inventory=inventory, every_seconds=every,
-                                      pace=pace(keys_per_second))) as frames:
+                                      stride=stride(keys_per_second))) as frames:
                 async for frame in frames:
                     if not told and not frame.by_events:
                         tell("keyspace events are off, so looks are compared: only keys that come and go are seen")

@@ -8,7 +8,6 @@ from keystead.survey.findings import Drift, Finding, Severity, in_order
 from keystead.survey.learn import learn
 from keystead.survey.looking import look_at
 from keystead.survey.neighbours import neighbours
-from keystead.survey.pace import KEYS_PER_SECOND, Pace
 from keystead.survey.report_html import to_html
 from keystead.survey.report_junit import to_junit
 from keystead.survey.report_markdown import to_markdown
@@ -24,6 +23,7 @@ from keystead.survey.snapshots import (
     write_snapshot,
 )
 from keystead.survey.sparing import Sparing
+from keystead.survey.stride import KEYS_PER_SECOND, Stride
 from keystead.survey.walk import UNKNOWN_TTL, Page, Walk
 from keystead.survey.watching import Changes, Frame, watch
 
@@ -37,7 +37,7 @@ __all__ = [
     "Growth",
     "KEYS_PER_SECOND",
     "Live",
-    "Pace",
+    "Stride",
     "Page",
     "Severity",
     "Snapshot",

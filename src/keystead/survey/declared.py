@@ -10,8 +10,8 @@ from keystead.keys import Match, Registry
 from keystead.survey.drift import Live
 from keystead.survey.findings import Finding
 from keystead.survey.looking import strays_of
-from keystead.survey.pace import Pace
 from keystead.survey.pairs import Pairs
+from keystead.survey.stride import Stride
 from keystead.survey.tally import Tally
 from keystead.survey.values import Faults, Seen, Values
 from keystead.survey.walk import Progress, Walk
@@ -47,11 +47,11 @@ async def look_at_declared(
         return Found(entries[found.declaration], found.arguments)
 
     server = valkey.address.display if valkey.address is not None else ""
-    pace = Pace(keys_per_second, page_keys=PAGE_KEYS)
-    walk = Walk(Lookout(server, tuple(await valkey.nodes())), match=match, pace=pace, progress=progress)
+    stride = Stride(keys_per_second, page_keys=PAGE_KEYS)
+    walk = Walk(Lookout(server, tuple(await valkey.nodes())), match=match, stride=stride, progress=progress)
     tree, faults = Tree(), Faults()
     tally = Tally(find, tree.add)
-    values, pairs = Values(valkey, pace, faults), Pairs(valkey, registry, faults, keys_per_second)
+    values, pairs = Values(valkey, stride, faults), Pairs(valkey, registry, faults, keys_per_second)
     partial = ""
     async with aclosing(walk.pages()) as pages:
         async for page in pages:

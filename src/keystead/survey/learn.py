@@ -7,7 +7,7 @@ from keystead.errors import Unavailable
 from keystead.inventory import Certainty, Entry, Expiry, Fact, Inventory, Note, Observation, Rule, Source
 from keystead.inventory.learning import Group, Learned, Named, Tree, is_word, learned_from
 from keystead.keys import Command, Reply, spell_key
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 from keystead.survey.value_shapes import probe, shape
 from keystead.survey.walk import Walk
 
@@ -29,7 +29,7 @@ async def learn(
     match: str | None = None,
     sample: int = SAMPLE_KEYS,
     values: bool = True,
-    pace: Pace | None = None,
+    stride: Stride | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Inventory:
     """Look at up to ``sample`` keys and say which patterns they form, with what was observed of each.
@@ -37,7 +37,7 @@ async def learn(
     Without ``values`` no value is read. Names of variables are guesses; counts are scaled up when not all keys were
     looked at. Memory here is bounded whatever the number of different names.
     """
-    walk = Walk(look, match=match, most_keys=sample, pace=pace, progress=progress)
+    walk = Walk(look, match=match, most_keys=sample, stride=stride, progress=progress)
     tree = Tree()
     async for page in walk.pages():
         for raw_key, type, ttl_ms, memory in zip(page.keys, page.types, page.ttls_ms, page.memory_bytes, strict=True):

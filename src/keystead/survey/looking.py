@@ -5,7 +5,7 @@ from keystead.inventory import Inventory, Matcher, Source
 from keystead.inventory.learning import Tree, learned_from
 from keystead.survey.drift import Live
 from keystead.survey.learn import entry_of
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 from keystead.survey.tally import Tally
 from keystead.survey.walk import Progress, Walk
 
@@ -15,14 +15,14 @@ async def look_at(
     inventory: Inventory,
     *,
     match: str | None = None,
-    pace: Pace | None = None,
+    stride: Stride | None = None,
     progress: Progress | None = None,
 ) -> tuple[Live, tuple[str, ...]]:
     """Walk every key, or those that fit the glob ``match``: what was seen, and why it is not everything.
 
     Reads names, types, expiries and sizes, and no value. What no entry explains comes back as patterns.
     """
-    walk = Walk(look, match=match, pace=pace, progress=progress)
+    walk = Walk(look, match=match, stride=stride, progress=progress)
     tree = Tree()
     tally = Tally(Matcher(inventory).find, tree.add)
     async for page in walk.pages():

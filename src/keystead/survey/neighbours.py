@@ -6,7 +6,7 @@ from keystead.engine import Lookout
 from keystead.inventory import Entry, Inventory, Matcher, Source
 from keystead.inventory.learning import LONGEST_NAME, Tree, learned_from
 from keystead.survey.learn import entry_of, read_samples
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 from keystead.survey.walk import Walk
 
 LOOKED_AT_KEYS = 5_000
@@ -15,7 +15,7 @@ _FRONT = re.compile(rb"[^:/|._#@-]*[:/|._#@-]?")
 _MAGIC = re.compile(rb"([\\*?\[\]^])")
 
 
-async def neighbours(look: Lookout, raw_key: bytes, *, pace: Pace | None = None) -> Entry | None:
+async def neighbours(look: Lookout, raw_key: bytes, *, stride: Stride | None = None) -> Entry | None:
     """The pattern of a key, learned from some keys that begin as it does, with what was observed of them.
 
     Goes over a bounded part of the server. None if the key is not on it.
@@ -26,14 +26,14 @@ async def neighbours(look: Lookout, raw_key: bytes, *, pace: Pace | None = None)
     glob = _MAGIC.sub(rb"\\\1", front.group() if front is not None else b"") + b"*"
     tree = Tree()
     seen = False
-    walk = Walk(look, match=glob, most_keys=LOOKED_AT_KEYS, most_scanned=GONE_OVER_KEYS, pace=pace)
+    walk = Walk(look, match=glob, most_keys=LOOKED_AT_KEYS, most_scanned=GONE_OVER_KEYS, stride=stride)
     async for page in walk.pages():
         for name, type, ttl_ms, memory in zip(page.keys, page.types, page.ttls_ms, page.memory_bytes, strict=True):
             tree.add(name, type, ttl_ms, memory)
             seen = seen or name == raw_key
     if not seen:
         # It may lie beyond the part that was gone over.
-        own = Walk(look, match=_MAGIC.sub(rb"\\\1", raw_key), most_keys=1, most_scanned=GONE_OVER_KEYS, pace=pace)
+        own = Walk(look, match=_MAGIC.sub(rb"\\\1", raw_key), most_keys=1, most_scanned=GONE_OVER_KEYS, stride=stride)
         facts = [fact async for page in own.pages()
                  for fact in zip(page.keys, page.types, page.ttls_ms, page.memory_bytes, strict=True)]
         tree.add(*next((fact for fact in facts if fact[0] == raw_key), (raw_key, "", -3, 0)))

@@ -9,7 +9,7 @@ from keystead.errors import Invalid
 from keystead.inventory import Entry, Inventory, Note, Observation, read_inventory, shape, write_inventory
 from keystead.survey.learn import learn
 from keystead.survey.looking import look_at
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 from keystead.survey.tally import NEVER, EntryTally
 from keystead.survey.walk import Progress
 
@@ -36,7 +36,7 @@ async def take(
     *,
     inventory: Inventory | None = None,
     match: str | None = None,
-    pace: Pace | None = None,
+    stride: Stride | None = None,
     progress: Progress | None = None,
     values: bool = False,
 ) -> Snapshot:
@@ -46,8 +46,9 @@ async def take(
     the inventory of the first.
     """
     if inventory is None:
-        return Snapshot(at, await learn(look, match=match, sample=10**12, pace=pace, progress=progress, values=values))
-    live, reasons = await look_at(look, inventory, match=match, pace=pace, progress=progress)
+        learned = await learn(look, match=match, sample=10**12, stride=stride, progress=progress, values=values)
+        return Snapshot(at, learned)
+    live, reasons = await look_at(look, inventory, match=match, stride=stride, progress=progress)
     entries = [replace(entry, observed=_observed(live.tally.entries.get(entry.pattern)))
                for entry in inventory.entries if entry.kind != "channel"]
     return Snapshot(at, Inventory(

@@ -7,32 +7,32 @@ from collections.abc import Sequence
 
 from keystead.engine import ErrorReply, Valkey
 from keystead.errors import Unavailable
-from keystead.survey.pace import GIVE_UP_SECONDS, LATE_SECONDS, Pace
+from keystead.survey.stride import GIVE_UP_SECONDS, LATE_SECONDS, Stride
 
 FIRST_PINGS = 5
 _SHORTEST_SECONDS = 0.001  # a shorter sleep costs more than it saves, and is made up for later
 
 
-async def ping(node: Valkey, pace: Pace) -> None:
-    """Tell the pace how long the server lets a PING wait."""
+async def ping(node: Valkey, stride: Stride) -> None:
+    """Tell the stride how long the server lets a PING wait."""
     began = time.monotonic()
     with contextlib.suppress(ErrorReply):  # a user without the right; the refusal takes as long
         await node.call(("PING",), repeat=True)
     now = time.monotonic()
-    pace.pinged(now - began, now)
+    stride.pinged(now - began, now)
 
 
-async def get_to_know(node: Valkey, pace: Pace) -> None:
+async def get_to_know(node: Valkey, stride: Stride) -> None:
     """Ask a few times in a row: the quickest answer is what the later ones are measured by."""
     for _ in range(FIRST_PINGS):
-        await ping(node, pace)
+        await ping(node, stride)
 
 
-async def hold_back(node: Valkey, pace: Pace) -> None:
-    """Rest for as long as the pace wants; asks the server how it is, now and then."""
-    if pace.wants_ping(time.monotonic()):
-        await ping(node, pace)
-    rest = pace.rest_seconds(time.monotonic())
+async def hold_back(node: Valkey, stride: Stride) -> None:
+    """Rest for as long as the stride wants; asks the server how it is, now and then."""
+    if stride.wants_ping(time.monotonic()):
+        await ping(node, stride)
+    rest = stride.rest_seconds(time.monotonic())
     if rest > _SHORTEST_SECONDS:
         await asyncio.sleep(rest)
 
@@ -46,14 +46,14 @@ class Sparing:
     def __init__(
         self, nodes: Sequence[Valkey], *, late_seconds: float = LATE_SECONDS, give_up_seconds: float = GIVE_UP_SECONDS
     ) -> None:
-        self._paces = [(node, Pace(late_seconds=late_seconds, give_up_seconds=give_up_seconds)) for node in nodes]
+        self._strides = [(node, Stride(late_seconds=late_seconds, give_up_seconds=give_up_seconds)) for node in nodes]
         self._known = False
 
     async def hold_back(self) -> None:
-        for node, pace in self._paces:
+        for node, stride in self._strides:
             if not self._known:
-                await get_to_know(node, pace)
-            await hold_back(node, pace)
-            if pace.gave_up:
+                await get_to_know(node, stride)
+            await hold_back(node, stride)
+            if stride.gave_up:
                 raise Unavailable("the server answers slowly, so this was ended to spare it; run it again later")
         self._known = True

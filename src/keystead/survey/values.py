@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from keystead.engine import Valkey
 from keystead.keys import Command, Match, Reply, spell_key
 from keystead.survey.findings import Drift, Finding
-from keystead.survey.pace import Pace
+from keystead.survey.stride import Stride
 
 EXAMPLES = 3
 # What one row of probes may bring back at most, as far as the sizes of the keys tell.
@@ -67,8 +67,8 @@ class Seen:
 class Values:
     """Reads a sample of values and has each judged by its declaration. What may not be read is not judged."""
 
-    def __init__(self, valkey: Valkey, pace: Pace, faults: Faults) -> None:
-        self._valkey, self._pace, self._faults = valkey, pace, faults
+    def __init__(self, valkey: Valkey, stride: Stride, faults: Faults) -> None:
+        self._valkey, self._stride, self._faults = valkey, stride, faults
 
     async def check(self, seen: Sequence[Seen]) -> None:
         probes = {each.raw_key: probe for each in seen if (probe := each.probe) is not None}
@@ -98,7 +98,7 @@ class Values:
         began = time.monotonic()
         replies = await self._valkey.call_block(commands, repeat=True)
         now = time.monotonic()
-        self._pace.took(now - began, 0, now)
+        self._stride.took(now - began, 0, now)
         return replies
 
 

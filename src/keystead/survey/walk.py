@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey
 from keystead.errors import Invalid, Unavailable
 from keystead.keys import Reply
-from keystead.survey.pace import Pace
 from keystead.survey.sparing import get_to_know, hold_back
+from keystead.survey.stride import Stride
 
 # Longer names are counted and not asked about: three questions would send the name three times.
 LONGEST_NAME_BYTES = 1024 * 1024
@@ -81,7 +81,7 @@ class Walk:
         most_keys: int | None = None,
         most_scanned: int | None = None,
         memory: bool = True,
-        pace: Pace | None = None,
+        stride: Stride | None = None,
         progress: Progress | None = None,
     ) -> None:
         if most_keys is not None and most_keys < 1:
@@ -93,7 +93,7 @@ class Walk:
         self.notes: list[str] = list(look.notes)
         self.hidden_keys = 0
         self.complete = False
-        self.pace = pace or Pace()
+        self.stride = stride or Stride()
         self._look = look
         self._match = match
         self._most = most_keys
@@ -123,7 +123,7 @@ class Walk:
                 if isinstance(error, ErrorReply) and not self.scanned:
                     raise Unavailable(f"the server does not let us walk its keys: {error}") from error
                 self._ended(f"a server went away: {error}")
-            if self.pace.gave_up:
+            if self.stride.gave_up:
                 self._ended("the server answers slowly, so the walk was ended to spare it")
                 break
         self.complete = not self.partial
@@ -145,7 +145,7 @@ class Walk:
 
     async def _of_node(self, node: Valkey, most: int | None) -> AsyncIterator[Page]:
         identity = await _identity(node)
-        await get_to_know(node, self.pace)
+        await get_to_know(node, self.stride)
         given = 0
         asked: _Asked | None = await self._ask(node, b"0", [])
         try:
@@ -157,8 +157,8 @@ class Walk:
                 asked, problem = None, None
                 if self._goes_on(cursor, names, given, most):
                     try:
-                        await hold_back(node, self.pace)
-                        if not self.pace.gave_up:
+                        await hold_back(node, self.stride)
+                        if not self.stride.gave_up:
                             # The server works on the next page while whoever walks looks at this one.
                             asked = await self._ask(node, cursor, names)
                     except (Unavailable, ErrorReply) as error:
@@ -177,7 +177,7 @@ class Walk:
             raise Unavailable("it restarted or was replaced while its keys were walked, so some may be missing")
 
     def _goes_on(self, cursor: bytes | None, names: list[bytes], given: int, most: int | None) -> bool:
-        if self.pace.gave_up or (most is not None and given >= most):
+        if self.stride.gave_up or (most is not None and given >= most):
             return False
         if self._most_scanned is not None and self.scanned >= self._most_scanned and not names:
             return False
@@ -187,7 +187,7 @@ class Walk:
         """Send the questions about ``names`` and for the next names, and come back before they are answered."""
         asked = [name for name in names if len(name) <= LONGEST_NAME_BYTES]
         raw = b"".join(_packed(asked, self._questions))
-        count = self.pace.page_keys
+        count = self.stride.page_keys
         if cursor is not None:
             raw += _scan(cursor, count, self._match)
         replies = len(asked) * len(self._questions) + (cursor is not None)
@@ -200,8 +200,8 @@ class Walk:
         answers, took = answered
         now = time.monotonic()
         # An answer that waited for us says nothing of the server.
-        held = took if took > 1.2 * asked.elsewhere_seconds + 0.001 else self.pace.trip_seconds
-        self.pace.took(held, asked.count if asked.scans else 0, now)
+        held = took if took > 1.2 * asked.elsewhere_seconds + 0.001 else self.stride.trip_seconds
+        self.stride.took(held, asked.count if asked.scans else 0, now)
         following: bytes | None = None
         found: list[bytes] = []
         if asked.scans:
@@ -211,7 +211,7 @@ class Walk:
             following, found = (None if reply[0] == b"0" else bytes(reply[0])), list(dict.fromkeys(reply[1]))
             self.scanned += max(asked.count, len(found))
             if sum(map(len, found)) > LARGE_PAGE_BYTES:
-                self.pace.page_keys = max(1, asked.count // 8)
+                self.stride.page_keys = max(1, asked.count // 8)
         page = self._read(asked.asked, answers, asked.questions)
         if len(asked.asked) < len(asked.names):
             self._too_long(page, [name for name in asked.names if len(name) > LONGEST_NAME_BYTES])

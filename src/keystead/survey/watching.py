@@ -16,8 +16,8 @@ from keystead.errors import Unavailable
 from keystead.inventory import Entry, Inventory, Matcher
 from keystead.inventory.learning import Tree, learned_from
 from keystead.survey.learn import learn
-from keystead.survey.pace import Pace
 from keystead.survey.snapshots import Snapshot, growth, take
+from keystead.survey.stride import Stride
 
 SAMPLE_KEYS = 100_000
 MOST_WAITING = 50_000
@@ -83,15 +83,15 @@ async def events_are_on(look: Lookout) -> bool:
 
 
 async def watch(
-    look: Lookout, *, inventory: Inventory | None = None, every_seconds: float = 2.0, pace: Pace | None = None
+    look: Lookout, *, inventory: Inventory | None = None, every_seconds: float = 2.0, stride: Stride | None = None
 ) -> AsyncGenerator[Frame, None]:
     """Frame after frame, until the caller has enough. Raises ``Unavailable`` when the server goes away."""
     if await events_are_on(look):
-        known = inventory or await learn(look, sample=SAMPLE_KEYS, values=False, pace=pace)
+        known = inventory or await learn(look, sample=SAMPLE_KEYS, values=False, stride=stride)
         async for frame in _by_events(look, Matcher(known), every_seconds):
             yield frame
     else:
-        async for frame in _by_looks(look, inventory, every_seconds, pace):
+        async for frame in _by_looks(look, inventory, every_seconds, stride):
             yield frame
 
 
@@ -157,12 +157,12 @@ def _bare(pattern: str) -> Entry:
 
 
 async def _by_looks(
-    look: Lookout, inventory: Inventory | None, every_seconds: float, pace: Pace | None
+    look: Lookout, inventory: Inventory | None, every_seconds: float, stride: Stride | None
 ) -> AsyncIterator[Frame]:
-    before = await _look(look, inventory, pace)
+    before = await _look(look, inventory, stride)
     while True:
         await asyncio.sleep(every_seconds)
-        now = await _look(look, before.inventory, pace)
+        now = await _look(look, before.inventory, stride)
         changes: dict[str, Changes] = {}
         for each in growth(before, now):
             came = each.keys_now - each.keys_before
@@ -172,8 +172,8 @@ async def _by_looks(
         before = now
 
 
-async def _look(look: Lookout, inventory: Inventory | None, pace: Pace | None) -> Snapshot:
-    snapshot = await take(look, time.monotonic(), inventory=inventory, pace=pace)
+async def _look(look: Lookout, inventory: Inventory | None, stride: Stride | None) -> Snapshot:
+    snapshot = await take(look, time.monotonic(), inventory=inventory, stride=stride)
     if snapshot.inventory.partial:
         raise Unavailable(snapshot.inventory.partial)
     return snapshot

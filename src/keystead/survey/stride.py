@@ -23,7 +23,7 @@ LATE_SECONDS = 0.025
 GIVE_UP_SECONDS = 30.0
 
 
-class Pace:
+class Stride:
     """Decides the size of the next page and the rest before it. All times come from the caller's clock.
 
     ``late_seconds`` is how much later than at its best the server may answer before the walk holds back, and
