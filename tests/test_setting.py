@@ -6,14 +6,14 @@ import pytest
 
 from keystead.errors import Invalid
 from keystead.setting import Origin, strangers
-from keystead.settings import all_settings, resolve_settings
+from keystead.settings import all_settings, load_settings
 
 
 def test_every_value_says_where_it_came_from(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("# ours\n[http]\nhost = '10.0.0.1'\nport = 1\n\n[log]\n  level = 'debug'\n")
     environment = {"KEYSTEAD_LOG_LEVEL": "error"}
-    resolved = resolve_settings({"http.port": 3, "store.url": None}, environment=environment, file=file)
+    resolved = load_settings({"http.port": 3, "store.url": None}, environment=environment, file=file)
     assert resolved.origin("http.host") == Origin("file", f"{file}:3")
     assert resolved.origin("http.port") == Origin("flag", "flag")
     assert resolved.origin("log.level") == Origin("environment", "KEYSTEAD_LOG_LEVEL")
@@ -28,7 +28,7 @@ def test_every_value_says_where_it_came_from(tmp_path: Path) -> None:
 def test_line_of_the_file_is_found_however_it_is_written(tmp_path: Path, text: str, line: int) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    resolved = resolve_settings(environment={}, file=file)
+    resolved = load_settings(environment={}, file=file)
     assert (resolved.value("http.port"), resolved.origin("http.port").where) == (5, f"{file}:{line}")
 
 
@@ -37,7 +37,7 @@ def test_line_of_the_file_is_found_however_it_is_written(tmp_path: Path, text: s
 ])
 def test_flag_for_no_setting_is_refused(flags: dict[str, object], says: str) -> None:
     with pytest.raises(Invalid, match=says):
-        resolve_settings(flags, environment={})
+        load_settings(flags, environment={})
 
 
 def test_names_that_only_look_like_settings_are_told_with_the_nearest_one() -> None:

@@ -296,7 +296,7 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set."""
+    """Everything that can be set, and where each value that was given came from."""
 
     valkey: ValkeySettings = field(default_factory=ValkeySettings)
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
@@ -315,31 +315,26 @@ class Settings:
     backup: BackupSettings = field(default_factory=BackupSettings)
     telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
     log: LogSettings = field(default_factory=LogSettings)
-
-
-def all_settings() -> Iterator[Setting]:
-    """Every setting, in the order of the tree."""
-    for section in fields(Settings):
-        section_type = get_type_hints(Settings)[section.name]
-        hints = get_type_hints(section_type)
-        for entry in fields(section_type):
-            yield Setting(f"{section.name}.{entry.name}", hints[entry.name], entry.default, **entry.metadata)
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The settings in force, and where each that was given came from, by name."""
-
-    settings: Settings
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     def origin(self, name: str) -> Origin:
+        """Where the value of a setting came from, by its name such as ``http.port``."""
         return self.origins.get(name, Origin())
 
     def value(self, name: str) -> object:
         section, _, entry = name.partition(".")
-        value: object = getattr(getattr(self.settings, section), entry)
+        value: object = getattr(getattr(self, section), entry)
         return value
+
+
+def all_settings() -> Iterator[Setting]:
+    """Every setting, in the order of the tree."""
+    for section, section_type in get_type_hints(Settings).items():
+        if section == "origins":
+            continue
+        hints = get_type_hints(section_type)
+        for entry in fields(section_type):
+            yield Setting(f"{section}.{entry.name}", hints[entry.name], entry.default, **entry.metadata)
 
 
 def load_settings(
@@ -353,16 +348,6 @@ def load_settings(
     ``flags`` maps names such as ``http.port`` to values; ``None`` values count as not given. Without ``file``, a
     ``keystead.toml`` in the working directory is read if it is there. Refuses with ``Invalid`` what it does not know.
     """
-    return resolve_settings(flags, environment=environment, file=file).settings
-
-
-def resolve_settings(
-    flags: Mapping[str, object] | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
-    file: Path | None = None,
-) -> Resolved:
-    """``load_settings``, and where each value came from."""
     known = {setting.name: setting for setting in all_settings()}
     path = file if file is not None else Path("keystead.toml")
     given = from_file(path, known) if file is not None or path.is_file() else {}
@@ -373,7 +358,5 @@ def resolve_settings(
         section, _, entry = name.partition(".")
         sections.setdefault(section, {})[entry] = checked(known[name], one)
     settings = Settings()
-    settings = replace(
-        settings, **{name: replace(getattr(settings, name), **values) for name, values in sections.items()}
-    )
-    return Resolved(settings, {name: one.origin for name, one in given.items()})
+    changed: dict[str, Any] = {name: replace(getattr(settings, name), **values) for name, values in sections.items()}
+    return replace(settings, **changed, origins={name: one.origin for name, one in given.items()})

@@ -1,5 +1,6 @@
 """Links and tokens that let people and programs in."""
 
+import socket
 import stat
 from urllib.parse import parse_qs, urlsplit
 
@@ -7,7 +8,7 @@ import pytest
 
 from keystead.app import App
 from keystead.edge import TicketUsed
-from keystead.errors import Invalid, NotFound
+from keystead.errors import Invalid, Unavailable
 from keystead.settings import load_settings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, identify
 from keystead.web.links import forget_address, login_link, program_token, read_address, write_address
@@ -29,19 +30,30 @@ async def test_link_opens_the_running_installation_once(app, tmp_path, valkey):
 
 
 def test_no_link_where_nothing_runs(app, tmp_path):
-    with pytest.raises(NotFound, match="keystead up"):
+    with pytest.raises(Unavailable, match="keystead up"):
         login_link(app)
     write_address(tmp_path, "http://127.0.0.1:4711")
-    forget_address(tmp_path)
-    forget_address(tmp_path)
-    with pytest.raises(NotFound):
+    forget_address(tmp_path, "http://127.0.0.1:4711")
+    forget_address(tmp_path, "http://127.0.0.1:4711")
+    with pytest.raises(Unavailable):
         read_address(tmp_path)
+
+
+def test_first_who_answers_is_remembered_until_it_ends(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as first:
+        address = f"http://127.0.0.1:{first.getsockname()[1]}"
+        write_address(tmp_path, address)
+        write_address(tmp_path, "http://127.0.0.1:4711")
+        forget_address(tmp_path, "http://127.0.0.1:4711")
+        assert read_address(tmp_path) == address
+    write_address(tmp_path, "http://127.0.0.1:4711")  # the first was killed and could not take its note away
+    assert read_address(tmp_path) == "http://127.0.0.1:4711"
 
 
 def test_damaged_note_is_as_good_as_none(tmp_path):
     for content in ("", "[]", "{}", "null"):
         (tmp_path / "http.json").write_text(content)
-        with pytest.raises(NotFound):
+        with pytest.raises(Unavailable):
             read_address(tmp_path)
 
 

@@ -1,15 +1,14 @@
 """``keystead admin``: the keys with which programs use the HTTP interface."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
-from urllib.parse import quote
 
 import typer
 
 from keystead.cli.output import Format, FormatOption, emit, note, printable, table, write, write_json
+from keystead.cli.place import refuse_beside_demo
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Invalid
 
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from keystead.settings import Settings
 
 T = TypeVar("T")
-
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", help="Data directory of the installation.",
-                 show_default="setting valkey.url, .keystead"),
-]
 
 
 def create(
@@ -37,7 +30,6 @@ def create(
     days: Annotated[
         float | None, typer.Option(metavar="DAYS", help="How long it works.", show_default="until it is revoked")
     ] = None,
-    data: DataOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Make a key and print it, once: it is kept nowhere.
@@ -51,7 +43,7 @@ def create(
         made = await keys.create(name, scope, lasts_seconds=None if days is None else days * 86400)
         return made.key, made.text
 
-    key, text = wait_for(_with_keys(_settings(context, data), make))
+    key, text = wait_for(_with_keys(_settings(context), make))
     if format is Format.JSON:
         write_json({"key": text, **_facts(key, key.created_at)})
         return
@@ -59,12 +51,12 @@ def create(
     note(f"This is the only time the key is shown. Take it back with: keystead admin key revoke {key.id}")
 
 
-def list_keys(context: typer.Context, data: DataOption = None, format: FormatOption = Format.TABLE) -> None:
+def list_keys(context: typer.Context, format: FormatOption = Format.TABLE) -> None:
     """Every key, the newest first, without its secret."""
     async def read(keys: "AdminKeys") -> list["AdminKey"]:
         return await keys.list()
 
-    found, now = wait_for(_with_keys(_settings(context, data), read)), datetime.now(UTC).timestamp()
+    found, now = wait_for(_with_keys(_settings(context), read)), datetime.now(UTC).timestamp()
     if format is Format.JSON:
         write_json([_facts(key, now) for key in found])
         return
@@ -78,7 +70,6 @@ def list_keys(context: typer.Context, data: DataOption = None, format: FormatOpt
 def revoke(
     context: typer.Context,
     id: Annotated[str, typer.Argument(metavar="ID", help="The id, as `keystead admin key list` shows it.")],
-    data: DataOption = None,
 ) -> None:
     """Take a key back. A server that runs refuses it within five seconds."""
     if id.startswith("ksk_"):  # whoever has the whole key at hand may give that; its secret goes no further
@@ -87,12 +78,14 @@ def revoke(
     async def take_back(keys: "AdminKeys") -> "AdminKey":
         return await keys.revoke(id)
 
-    key = wait_for(_with_keys(_settings(context, data), take_back))
+    key = wait_for(_with_keys(_settings(context), take_back))
     note(f"revoked {key.id} ({printable(key.name)})")
 
 
-def _settings(context: typer.Context, data: Path | None) -> "Settings":
-    return run_settings(context, valkey_url=None if data is None else f"embedded://{quote(str(data))}")
+def _settings(context: typer.Context) -> "Settings":
+    settings = run_settings(context)
+    refuse_beside_demo(context, settings)
+    return settings
 
 
 async def _with_keys(settings: "Settings", work: "Callable[[AdminKeys], Awaitable[T]]") -> T:
@@ -109,7 +102,8 @@ async def _keys(settings: "Settings") -> AsyncIterator["AdminKeys"]:
     from keystead.store import Database
 
     app = App(settings)
-    app.data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(OSError):  # where it is needed, and cannot be made, the database says so
+        app.data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with Database.open(app.database_url) as database:
         await database.migrate()
         yield AdminKeys(database, SystemClock())

@@ -16,19 +16,15 @@ T = TypeVar("T")
 
 FINDINGS = 1
 
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that keeps the alerts."),
-]
 
 
-def _ask(context: typer.Context, url: str | None, ask: "Callable[[Alerts], Awaitable[T]]") -> T:
+def _ask(context: typer.Context, ask: "Callable[[Alerts], Awaitable[T]]") -> T:
     from keystead.alerting import alert_rules
     from keystead.app import App
     from keystead.engine import sync_clock
     from keystead.operations import Alerts
 
-    settings = run_settings(context, valkey_url=url)
+    settings = run_settings(context)
 
     async def answer() -> T:
         async with connected(settings) as valkey:
@@ -44,7 +40,6 @@ def list_alerts(
     recent: Annotated[
         int, typer.Option("--recent", min=0, max=200, metavar="COUNT", help="Also the last so many changes.")
     ] = 0,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """List open alerts, critical ones first. Exit code 1 while any is open."""
@@ -54,7 +49,7 @@ def list_alerts(
         changes = list(await alerts.recent(recent)) if recent else []
         return await alerts.open(), [to_builtins(change) for change in changes], alerts.now()
 
-    found, changes, now = _ask(context, url, look)
+    found, changes, now = _ask(context, look)
     if format is Format.JSON:
         write_json({"open": [to_builtins(alert) for alert in found], "recent": changes})
     else:
@@ -86,21 +81,20 @@ def acknowledge(
     context: typer.Context,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="As `keystead alerts list` shows it.")],
     subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Of what, as the list shows it.")],
-    url: UrlOption = None,
 ) -> None:
     """Say that you know: nobody is told again until the alert clears or becomes critical."""
-    _ask(context, url, lambda alerts: alerts.acknowledge(kind, subject, by=_who()))
+    _ask(context, lambda alerts: alerts.acknowledge(kind, subject, by=_who()))
     note(f"Nobody is told of {kind} ({subject}) again until it clears.")
 
 
-def test(context: typer.Context, url: UrlOption = None) -> None:
+def test(context: typer.Context) -> None:
     """Send a test by every way that is set. Nothing is opened; a running installation delivers it."""
 
     async def send(alerts: "Alerts") -> tuple[str, ...]:
         await alerts.test()
         return alerts.rules.ways
 
-    ways = _ask(context, url, send)
+    ways = _ask(context, send)
     note(f"A test goes out by {', '.join(ways)}, as soon as an installation runs here.")
 
 

@@ -9,6 +9,7 @@ import typer
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import note
+from keystead.cli.place import place_options
 from keystead.cli.session import common_options, run_settings, wait_for
 from keystead.cli.up import HostOption, PortOption, ProgramOption, require_server_extra, serve_with_banner
 from keystead.errors import Invalid
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 
 def api(
     context: typer.Context,
-    url: Annotated[
-        str | None,
-        typer.Option("--url", metavar="URL", show_default="setting valkey.url",
-                     help="Server to use, such as valkey://localhost:6379 or cluster://10.0.0.1:7000."),
-    ] = None,
     host: HostOption = None,
     port: PortOption = None,
     program: ProgramOption = None,
@@ -43,7 +39,7 @@ def api(
     installation.secret and store.url.
     """
     settings = run_settings(
-        context, valkey_url=url, http_host=host, http_port=port, program_modules=",".join(program) if program else None,
+        context, http_host=host, http_port=port, program_modules=",".join(program) if program else None,
     )
     require_server_extra(dashboard)
     from keystead.jobs.processes import PARENT
@@ -52,8 +48,7 @@ def api(
         if dashboard:
             raise Invalid("the dashboard keeps its pages in one process: leave out --processes, or serve it by another "
                           "`keystead api --dashboard` on a port of its own")
-        command = [part for option, values in (("--url", [url] if url else ()), ("--program", program or ()))
-                   for value in values for part in (option, value)]
+        command = place_options(context) + [part for name in program or () for part in ("--program", name)]
         raise typer.Exit(asyncio.run(_supervise(context, settings, processes, command)))
     from keystead.app import App
     from keystead.telemetry import configure_logging

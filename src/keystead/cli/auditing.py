@@ -13,6 +13,7 @@ import typer
 from keystead.cli.auditing_shown import shown
 from keystead.cli.inventories import InventoryOption, chosen_inventory
 from keystead.cli.output import Format, FormatOption, console, note, write, write_json
+from keystead.cli.place import given_url
 from keystead.cli.registries import RegistryOption, load_registry
 from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid
@@ -105,7 +106,8 @@ def audit(
     clock = SystemClock()
     began, known = clock.now(), _read_baseline(baseline)
     # Code alone can be compared without any server.
-    settings = run_settings(context, valkey_url=url) if url is not None or not code else None
+    named = url or given_url(context)
+    settings = run_settings(context, valkey_url=url) if named is not None or not code else None
     described = chosen_inventory(inventory, registry)
     if described is not None:
         outcome = wait_for(_audit_inventory(settings, described, code, keys_per_second, match, primary))
@@ -124,7 +126,7 @@ def audit(
         write_json(outcome.as_dict())
     else:
         write(*shown(outcome, notes=notes))
-        if described is None and url is not None and not registry:
+        if described is None and named is not None and not registry:
             note("compared with Keystead's own declarations; --inventory FILE names yours, and "
                  "`keystead keys learn URL --out keystead.toml` drafts one")
         if outcome.server and outcome.failing(Severity.WARNING):

@@ -24,7 +24,6 @@ from keystead.cli.output import (
     write_json,
 )
 from keystead.cli.session import run_settings, wait_for
-from keystead.cli.up import DataOption, _server
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -40,11 +39,6 @@ PassphraseOption = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", show_default="setting backup.passphrase_file, or none",
                  help="File with the passphrase that the archive is sealed with."),
-]
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", show_default=False,
-                 help="The server, where it is none of our own, such as valkey://localhost:6379."),
 ]
 
 
@@ -67,8 +61,6 @@ def backup(
         bool, typer.Option("--check", help="Take no backup: see whether FILE is whole and can be restored.")
     ] = False,
     passphrase_file: PassphraseOption = None,
-    data: DataOption = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Write Valkey, SQL and object files of a running installation into one archive, all of one moment.
@@ -76,7 +68,7 @@ def backup(
     Nothing is stopped: writes wait for some milliseconds. The archive holds the secret of the data directory and
     personal data, so only you may read it; seal it with a passphrase before it leaves this machine.
     """
-    settings = run_settings(context, valkey_url=_server(data, url), backup_passphrase_file=_text(passphrase_file))
+    settings = run_settings(context, backup_passphrase_file=_text(passphrase_file))
     if (file is None) == (to is None):
         raise Invalid("say where: keystead backup FILE, or keystead backup --to DIR --keep 7")
     if check and file is None:
@@ -137,8 +129,6 @@ def _check(settings: "Settings", file: Path, format: Format) -> None:
 def restore(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The archive.")],
-    data: DataOption = None,
-    url: UrlOption = None,
     hold: Annotated[
         bool,
         typer.Option("--hold-sending", help="Pause all channels, so that nothing goes out until "
@@ -158,7 +148,7 @@ def restore(
     with --replace. Messages that waited at the moment of the backup go out when it starts, also those that had gone
     out since; --hold-sending lets you look first.
     """
-    settings = run_settings(context, valkey_url=_server(data, url), backup_passphrase_file=_text(passphrase_file))
+    settings = run_settings(context, backup_passphrase_file=_text(passphrase_file))
     from keystead.backup import Restore
 
     app = _app(settings)

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.output import Format, FormatOption, note, printable, table, write, write_json
-from keystead.cli.session import resolved_settings
+from keystead.cli.session import run_settings
 from keystead.errors import NotFound
 
 if TYPE_CHECKING:
     from keystead.setting import Setting
-    from keystead.settings import Resolved
+    from keystead.settings import Settings
 
 HIDDEN = "***"
 
@@ -30,20 +30,20 @@ def show(
     Flags win over the environment, the environment over the file, the file over the defaults. Secrets and passwords
     are not shown.
     """
-    resolved = resolved_settings(context)
+    settings = run_settings(context)
     wanted = _wanted(names or ())
     if changed:
-        wanted = [setting for setting in wanted if resolved.origin(setting.name).kind != "default"]
+        wanted = [setting for setting in wanted if settings.origin(setting.name).kind != "default"]
     if format is Format.JSON:
-        write_json({setting.name: _facts(resolved, setting) for setting in wanted})
+        write_json({setting.name: _facts(settings, setting) for setting in wanted})
         return
     if not wanted:
         note("nothing is set; everything is as it is by default")
         return
     shown = table("setting", "value", "from", "environment")
     for setting in wanted:
-        value = shown_value(setting, resolved.value(setting.name))
-        shown.add_row(setting.name, printable(str(value)), printable(str(resolved.origin(setting.name))),
+        value = shown_value(setting, settings.value(setting.name))
+        shown.add_row(setting.name, printable(str(value)), printable(str(settings.origin(setting.name))),
                       setting.environment_name)
     write(shown)
 
@@ -64,10 +64,10 @@ def _wanted(names: "list[str] | tuple[str, ...]") -> "list[Setting]":
             if setting.name in names or setting.name.partition(".")[0] in names]
 
 
-def _facts(resolved: "Resolved", setting: "Setting") -> dict[str, object]:
-    origin = resolved.origin(setting.name)
+def _facts(settings: "Settings", setting: "Setting") -> dict[str, object]:
+    origin = settings.origin(setting.name)
     return {
-        "value": shown_value(setting, resolved.value(setting.name)), "from": origin.kind, "where": origin.where,
+        "value": shown_value(setting, settings.value(setting.name)), "from": origin.kind, "where": origin.where,
         "default": setting.default, "environment": setting.environment_name, "says": setting.says,
     }
 

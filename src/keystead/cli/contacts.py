@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.output import Format, FormatOption, console, fact_grid, note, printable, write, write_json
-from keystead.cli.session import UrlOption, run_settings, wait_for
+from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -26,14 +26,13 @@ def import_file(
         typer.Option(metavar="CODE", show_default=False,
                      help="Country that numbers without a leading + are dialled in, such as DE."),
     ] = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Give people the addresses of a CSV file, of any length. Lines that are wrong are told and left out.
 
     Ends with 1 if there were any. The same file may be imported again: what was imported before stays as it is.
     """
-    imported = wait_for(_import(run_settings(context, valkey_url=url), file, region))
+    imported = wait_for(_import(run_settings(context), file, region))
     if format is Format.JSON:
         write_json({"lines": imported.lines, "created": imported.created, "verified": imported.verified,
                     "known": imported.known, "broken": imported.broken,

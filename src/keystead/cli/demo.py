@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 import re
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from keystead.cli.output import Format, FormatOption, console, note, printable, write, write_json
+from keystead.cli.place import DEMO_DIRECTORY, embedded_url, given_url
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Invalid
 
@@ -41,11 +41,6 @@ def demo(
     town: Annotated[
         bool, typer.Option("--town", help="Live as the town of `keystead up --demo` does, until Ctrl-C, instead.")
     ] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", show_default=".keystead-demo or .keystead, whichever runs",
-                     help="Data directory of the installation on this machine."),
-    ] = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Send requests like the town's to a running installation, at a steady rate, and report how they fared.
@@ -57,7 +52,7 @@ def demo(
     seconds = _seconds(lasts)
     if not 0 < rate <= MOST_RATE:
         raise Invalid(f"--rate takes a number of requests a second above 0 and up to {MOST_RATE:g}, not {rate:g}")
-    address, secret = _reached(context, url, key, data)
+    address, secret = _reached(context, url, key)
     if town:
         wait_for(_live(address, secret, seed))
         return
@@ -80,8 +75,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _reached(context: typer.Context, url: str | None, key: str | None, data: Path | None) -> tuple[str, str]:
+def _reached(context: typer.Context, url: str | None, key: str | None) -> tuple[str, str]:
     """Where to send, and with what; whoever may read the data directory needs neither to be told."""
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise Invalid(f"--url takes the HTTP address of an installation, such as http://127.0.0.1:8400, not "
+                      f"{printable(url)}; --data DIR names one on this machine")
     if url is not None and key is not None:
         return url, key
     from importlib.util import find_spec
@@ -89,16 +87,15 @@ def _reached(context: typer.Context, url: str | None, key: str | None, data: Pat
     if find_spec("fastapi") is None:
         raise Invalid("the HTTP server is not installed here, so give --url and --key of one that runs elsewhere")
     from keystead.app import App
-    from keystead.cli.up import DEMO_DIRECTORY
-    from keystead.errors import NotFound
+    from keystead.errors import NotFound, Unavailable
     from keystead.web.links import program_token, read_address
 
-    directories = [data] if data is not None else [None, DEMO_DIRECTORY]
-    apps = [App(run_settings(context, valkey_url=None if one is None else f"embedded://{one}")) for one in directories]
+    others = [] if given_url(context) is not None else [embedded_url(DEMO_DIRECTORY)]
+    apps = [App(run_settings(context, valkey_url=place)) for place in (None, *others)]
     for app in apps:
         try:
             address = url or read_address(app.data_directory)
-        except NotFound:
+        except Unavailable:
             continue
         return address, key or program_token(app, "demo", SCOPES, lasts_seconds=KEY_SECONDS)
     places = " or ".join(str(app.data_directory) for app in apps)

@@ -9,7 +9,7 @@ from keystead.cli.inventories import InventoryOption, chosen_inventory
 from keystead.cli.keys_looking import counted
 from keystead.cli.output import Format, FormatOption, fact_grid, human_bytes, human_seconds, write, write_json
 from keystead.cli.registries import RegistryOption, load_registry
-from keystead.cli.session import UrlOption, connected, run_settings, wait_for
+from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Corrupt, Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 def explain(
     context: typer.Context,
     key: Annotated[str, typer.Argument(metavar="KEY", help=r"The key, as it is on the server; bytes as \xff.")],
-    url: UrlOption = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Tell what is written down of the key, and ask no server.")
     ] = False,
@@ -45,7 +44,7 @@ def explain(
     if offline:
         explanation = _from_declarations(key, registry) if written is None else _from_inventory(key, written)
     else:
-        settings = run_settings(context, valkey_url=url)
+        settings = run_settings(context)
         explanation = wait_for(_explain(settings, key, registry, written))
         if explanation.exists and explanation.pattern is None:
             looks_like = wait_for(_neighbours(settings, explanation.key))

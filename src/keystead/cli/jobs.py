@@ -33,10 +33,6 @@ class PlaceName(StrEnum):
     DEAD = "dead"
 
 
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
-]
 QueuesOption = Annotated[
     list[str] | None,
     typer.Option("--queue", metavar="NAME", show_default="all",
@@ -67,11 +63,11 @@ async def inspecting(settings: "Settings") -> AsyncIterator["Inspection"]:
         yield Inspection(valkey, clock)
 
 
-def _ask(context: typer.Context, url: str | None, ask: "Callable[[Inspection], Awaitable[T]]") -> T:
+def _ask(context: typer.Context, ask: "Callable[[Inspection], Awaitable[T]]") -> T:
     """The answer of one inspection."""
 
     async def answer() -> T:
-        async with inspecting(run_settings(context, valkey_url=url)) as inspection:
+        async with inspecting(run_settings(context)) as inspection:
             return await ask(inspection)
 
     return wait_for(answer())
@@ -91,7 +87,6 @@ def list_jobs(
     by_error: Annotated[bool, typer.Option("--by-error", help="Dead ones grouped by their error.")] = False,
     first: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Leave out so many at the beginning.")] = 0,
     most: Annotated[int, typer.Option(min=1, max=10_000, metavar="COUNT", help="List no more than this.")] = 50,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """List the queues and workers, or the jobs that lie in one place.
@@ -101,14 +96,14 @@ def list_jobs(
     if by_error and place is not PlaceName.DEAD:
         raise Invalid("only dead jobs have errors to be grouped by: keystead jobs list dead --by-error")
     if place is None:
-        snapshot = _ask(context, url, lambda inspection: inspection.snapshot(queue))
+        snapshot = _ask(context, lambda inspection: inspection.snapshot(queue))
         write_json(snapshot.as_dict()) if format is Format.JSON else write(*overview(snapshot))
         return
     if by_error:
-        groups = _ask(context, url, lambda inspection: _groups(inspection, queue))
+        groups = _ask(context, lambda inspection: _groups(inspection, queue))
         write_json([group.as_dict() for group in groups]) if format is Format.JSON else write(error_table(groups))
         return
-    page, now = _ask(context, url, lambda inspection: _page(inspection, place, queue, first, most))
+    page, now = _ask(context, lambda inspection: _page(inspection, place, queue, first, most))
     if format is Format.JSON:
         write_json(page.as_dict())
         return
@@ -140,14 +135,13 @@ def show(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="UID", help="The job.")],
     queue: QueuesOption = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Show where a job is, its arguments, tries, error and result.
 
     A job that ended well is only known while its state is kept.
     """
-    found, now = _ask(context, url, lambda inspection: _with_time(inspection, inspection.find(uid, queue)))
+    found, now = _ask(context, lambda inspection: _with_time(inspection, inspection.find(uid, queue)))
     if found is None or (found.state is None and found.view is None):
         where = "" if found is None else " among the first 10,000 jobs of each list"
         raise NotFound(f"no job {uid} is known{where}; one that ended well is forgotten unless it was enqueued with "
@@ -163,10 +157,10 @@ async def _with_time(inspection: "Inspection", asked: Awaitable[T]) -> tuple[T, 
 
 
 def recurring(
-    context: typer.Context, queue: QueuesOption = None, url: UrlOption = None, format: FormatOption = Format.TABLE
+    context: typer.Context, queue: QueuesOption = None, format: FormatOption = Format.TABLE
 ) -> None:
     """List the jobs that run on a calendar, by their next run."""
-    entries, now = _ask(context, url, lambda inspection: _with_time(inspection, inspection.recurring(queue)))
+    entries, now = _ask(context, lambda inspection: _with_time(inspection, inspection.recurring(queue)))
     write_json([entry.as_dict() for entry in entries]) if format is Format.JSON else \
         write(recurring_table(entries, now))
 
@@ -180,14 +174,13 @@ def retry(
     error: ErrorOption = None,
     everything: AllOption = False,
     queue: QueuesOption = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Queue dead jobs again, each with all its tries.
 
     Leaves with 1 if some of the jobs given by uid are not among the dead.
     """
-    _move_dead(context, uids, error, everything, queue, url, format, "retried", "queued again",
+    _move_dead(context, uids, error, everything, queue, format, "retried", "queued again",
                lambda letters, choice: letters.retry(choice))
 
 
@@ -197,20 +190,19 @@ def drop(
     error: ErrorOption = None,
     everything: AllOption = False,
     queue: QueuesOption = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Forget dead jobs for good.
 
     Leaves with 1 if some of the jobs given by uid are not among the dead.
     """
-    _move_dead(context, uids, error, everything, queue, url, format, "dropped", "dropped",
+    _move_dead(context, uids, error, everything, queue, format, "dropped", "dropped",
                lambda letters, choice: letters.drop(choice))
 
 
 def _move_dead(
     context: typer.Context, uids: list[str] | None, error: str | None, everything: bool, queues: list[str] | None,
-    url: str | None, format: Format, field: str, done: str,
+    format: Format, field: str, done: str,
     move: "Callable[[DeadLetters, Choice], Awaitable[int]]",
 ) -> None:
     if (bool(uids), bool(error), everything).count(True) != 1:
@@ -230,7 +222,7 @@ def _move_dead(
         return sum([await move(inspection.dead_letters(name), chosen)
                     for name in queues or await inspection.queue_names()])
 
-    count = _ask(context, url, move_all)
+    count = _ask(context, move_all)
     missing = [uid for uid in uids or () if uid not in found]
     if (uids or error) and not count:
         raise NotFound("no dead job is like that; `keystead jobs list dead --by-error` shows which there are")
@@ -248,7 +240,6 @@ def cancel(
     context: typer.Context,
     uids: Annotated[list[str], typer.Argument(metavar="UID", help="Jobs by their uid.")],
     queue: QueuesOption = None,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Ask that jobs do not run, or stop.
@@ -256,7 +247,7 @@ def cancel(
     One that is not async and runs already goes on to its end. Leaves with 1 if some of them have ended or are not
     known.
     """
-    asked = _ask(context, url, lambda inspection: _cancel(inspection, uids, queue))
+    asked = _ask(context, lambda inspection: _cancel(inspection, uids, queue))
     if format is Format.JSON:
         write_json(asked)
     else:
@@ -270,13 +261,13 @@ async def _cancel(inspection: "Inspection", uids: Sequence[str], queues: Sequenc
     return {uid: await inspection.cancel(uid, queues) for uid in uids}
 
 
-def pause(context: typer.Context, queue: QueueArgument = "hot", url: UrlOption = None) -> None:
+def pause(context: typer.Context, queue: QueueArgument = "hot") -> None:
     """Let nobody take jobs of a queue until it is resumed. Those that run are not touched."""
-    _ask(context, url, lambda inspection: inspection.pause(queue))
+    _ask(context, lambda inspection: inspection.pause(queue))
     note(f"queue {queue} is paused; `keystead jobs resume {queue}` lets it go on")
 
 
-def resume(context: typer.Context, queue: QueueArgument = "hot", url: UrlOption = None) -> None:
+def resume(context: typer.Context, queue: QueueArgument = "hot") -> None:
     """Let jobs of a queue be taken again."""
-    was_paused = _ask(context, url, lambda inspection: inspection.resume(queue))
+    was_paused = _ask(context, lambda inspection: inspection.resume(queue))
     note(f"queue {queue} goes on" if was_paused else f"queue {queue} was not paused")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.cli.jobs import FINDINGS, UrlOption, inspecting
+from keystead.cli.jobs import FINDINGS, inspecting
 from keystead.cli.jobs_shown import queue_table, worker_table
 from keystead.cli.output import Format, FormatOption, console, emit, note, printable
 from keystead.cli.session import connected, run_settings, wait_for
@@ -37,7 +37,6 @@ def tail(
     count: Annotated[
         int, typer.Option("--count", min=0, metavar="LOOKS", show_default="until Ctrl-C", help="End after so many.")
     ] = 0,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Watch the queues and their rates, or the progress of one job until it ends.
@@ -45,7 +44,7 @@ def tail(
     Off a terminal each look is one line; as JSON each look, and each step of a job, is a document in one line. With a
     uid it leaves with 1 if the job fails. Only jobs that tell of their progress can be watched.
     """
-    settings = run_settings(context, valkey_url=url)
+    settings = run_settings(context)
     if uid is None:
         wait_for(_watch_queues(settings, every, count, format))
     elif wait_for(_watch_job(settings, uid, format)) == "failed":

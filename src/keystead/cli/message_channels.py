@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keystead.cli.output import note
-from keystead.cli.session import UrlOption, connected, run_settings, wait_for
+from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ async def count_waiting(valkey: "Valkey") -> dict[str, int]:
     return found
 
 
-def pause(context: typer.Context, channel: ChannelArgument, url: UrlOption = None) -> None:
+def pause(context: typer.Context, channel: ChannelArgument) -> None:
     """Let a channel take no more messages; they wait in their queue. What a courier holds already still goes out."""
-    settings, found = run_settings(context, valkey_url=url), channels(channel)
+    settings, found = run_settings(context), channels(channel)
 
     async def ask() -> None:
         async with connected(settings) as valkey:
@@ -69,9 +69,9 @@ def pause(context: typer.Context, channel: ChannelArgument, url: UrlOption = Non
     note(f"paused: {channel}; `keystead message resume {channel}` lets it go on")
 
 
-def resume(context: typer.Context, channel: ChannelArgument, url: UrlOption = None) -> None:
+def resume(context: typer.Context, channel: ChannelArgument) -> None:
     """Let a channel go on that was paused, such as by `keystead restore --hold-sending`."""
-    settings, found = run_settings(context, valkey_url=url), channels(channel)
+    settings, found = run_settings(context), channels(channel)
 
     async def ask() -> list[str]:
         async with connected(settings) as valkey:

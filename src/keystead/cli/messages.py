@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from keystead.cli.output import Format, FormatOption, note, printable, table, write, write_json
-from keystead.cli.session import UrlOption, run_settings, wait_for
+from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def send(
                      help="What the event is told. JSON where it can be read as such, else text. May be repeated."),
     ] = None,
     lane: Annotated[str, typer.Option(metavar="NAME", help="high for codes and security, normal, or low.")] = "normal",
-    url: UrlOption = None,
 ) -> None:
     """Tell a person of an event, and print the uid of each touch; `keystead message trace UID` follows it."""
     given = dict(_parameter(each) for each in parameter or ())
@@ -48,18 +47,17 @@ def send(
             raise Invalid(f"there is no channel {channel!r}; there are {', '.join(board.outlets)}")
         return await board.messaging.touch(user, event, channel=channel, parameters=given, lane=lane)  # type: ignore[arg-type]
 
-    for uid in _with_board(context, url, ask):
+    for uid in _with_board(context, ask):
         write(printable(uid))
 
 
 def trace(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="UID", help="Of a touch, or of one push message, text or email.")],
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Show the whole life of a message: its steps, calls of the provider, rows, counts, and where it is now."""
-    events = _with_board(context, url, lambda board: board.tracer.trace(uid))
+    events = _with_board(context, lambda board: board.tracer.trace(uid))
     if not events:
         raise NotFound(f"nothing is known of {uid}; traces are kept for the setting messaging.trace_seconds")
     if format is Format.JSON:
@@ -74,7 +72,6 @@ def dead(
     replay: Annotated[
         int, typer.Option(min=0, metavar="COUNT", help="Let so many of the oldest of each queue be tried again.")
     ] = 0,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Show what was given up, grouped by queue and reason; with --replay, let it be tried again."""
@@ -89,7 +86,7 @@ def dead(
             found[name] = [letter for lane in lanes for letter in await place.dead.range(lane, -MOST_LETTERS, -1)]
         return found
 
-    found = _with_board(context, url, ask)
+    found = _with_board(context, ask)
     if format is Format.JSON:
         write_json([{"queue": name, "error": letter.error, "dead_at": letter.dead_at, "attempts": letter.attempts}
                     for name, letters in found.items() for letter in letters])
@@ -109,7 +106,6 @@ def dead(
 
 def work(
     context: typer.Context,
-    url: UrlOption = None,
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="COUNT", show_default="setting messaging.workers",
                                  help="Couriers of each channel.")
@@ -122,7 +118,7 @@ def work(
     from keystead.cli.worker_rooms import work as work_for_rooms
     from keystead.telemetry import configure_logging
 
-    settings = run_settings(context, valkey_url=url, messaging_workers=workers)
+    settings = run_settings(context, messaging_workers=workers)
     configure_logging(settings.log.level, settings.log.format)
     wait_for(work_for_rooms(settings, grace_seconds=30.0))
 
@@ -153,11 +149,11 @@ def _parameter(text: str) -> tuple[str, Any]:
 
 
 def _with_board(
-    context: typer.Context, url: str | None, ask: "Callable[[Switchboard], Awaitable[T]]"
+    context: typer.Context, ask: "Callable[[Switchboard], Awaitable[T]]"
 ) -> T:
     from keystead.app import App
 
-    settings = run_settings(context, valkey_url=url)
+    settings = run_settings(context)
 
     async def answer() -> T:
         async with App(settings).running() as running:

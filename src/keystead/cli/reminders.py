@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.output import Format, FormatOption, note, printable, table, write, write_json
-from keystead.cli.session import UrlOption, run_settings, wait_for
+from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, NotFound
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ def why(
     days_back: Annotated[
         int, typer.Option(min=0, max=3, metavar="DAYS", help="So many days before today, where the person is.")
     ] = 0,
-    url: UrlOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Tell why a person got no reminder today: every reason, channel by channel, what to look at first."""
@@ -29,7 +28,7 @@ def why(
     from keystead.dates import unix_date_to_date
     from keystead.members.searching import find_people
 
-    settings = run_settings(context, valkey_url=url)
+    settings = run_settings(context)
 
     async def ask() -> "Why":
         async with App(settings).running() as running:

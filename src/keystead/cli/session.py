@@ -6,23 +6,19 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
 from keystead.cli.output import note, printable
+from keystead.cli.place import given_url
+from keystead.errors import Invalid
 
 if TYPE_CHECKING:
     from keystead.engine import Valkey
-    from keystead.settings import Resolved, Settings
+    from keystead.settings import Settings
 
 T = TypeVar("T")
-
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", help="Server to look at.", show_default="setting valkey.url"),
-]
-
 
 # Set by us for our own processes, or options of commands: no settings, and known all the same.
 OTHER_NAMES = ("KEYSTEAD_DEMO_KEY", "KEYSTEAD_INVENTORY", "KEYSTEAD_PARENT", "KEYSTEAD_REGISTRY")
@@ -31,24 +27,23 @@ _told: set[str] = set()
 
 
 def run_settings(context: typer.Context, **flags: object) -> "Settings":
-    """The settings of this run; ``flags`` are named ``valkey_url`` for ``valkey.url`` and win where they are given."""
-    return resolved_settings(context, **flags).settings
-
-
-def resolved_settings(context: typer.Context, **flags: object) -> "Resolved":
-    """``run_settings``, and where each value came from. Says once what in the environment looks like a setting only."""
+    """The settings of this run: ``--data``, ``--url`` and ``flags`` (``http_port`` for ``http.port``) win where given,
+    then ``--set``, the environment, the file and the defaults. Says once what in the environment looks like a setting
+    only."""
     from keystead.setting import strangers
-    from keystead.settings import all_settings, resolve_settings
+    from keystead.settings import all_settings, load_settings
 
-    file: Path | None = context.find_root().obj
-    given: dict[str, object] = dict(context.meta.get(SET, {}))
+    place, file = given_url(context), context.find_root().obj
+    if place is not None and flags.get("valkey_url") not in (None, place):
+        raise Invalid("the server is named twice; give its URL, --url or --data, one of them")
+    given: dict[str, object] = dict(context.meta.get(SET, {})) | ({"valkey.url": place} if place is not None else {})
     given |= {name.replace("_", ".", 1): value for name, value in flags.items() if value is not None}
-    resolved = resolve_settings(given, file=file)
+    settings = load_settings(given, file=file)
     for name, near in strangers(os.environ, all_settings(), OTHER_NAMES).items():
         if name not in _told:
             _told.add(name)
             note(f"{printable(name)} in the environment is no setting" + (f"; did you mean {near}?" if near else ""))
-    return resolved
+    return settings
 
 
 def common_options(context: typer.Context) -> list[str]:

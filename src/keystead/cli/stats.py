@@ -41,10 +41,6 @@ class Written(StrEnum):
     CSV = "csv"
 
 
-UrlOption = Annotated[
-    str | None,
-    typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that counts."),
-]
 ProgramOption = Annotated[
     list[str] | None,
     typer.Option("--program", metavar="MODULE", show_default="setting program.modules",
@@ -52,10 +48,10 @@ ProgramOption = Annotated[
 ]
 
 
-def _app(context: typer.Context, url: str | None, program: list[str] | None) -> "App":
+def _app(context: typer.Context, program: list[str] | None) -> "App":
     from keystead.app import App
 
-    settings = run_settings(context, valkey_url=url, program_modules=",".join(program) if program else None)
+    settings = run_settings(context, program_modules=",".join(program) if program else None)
     return App(settings, users_program(settings.program.modules))
 
 
@@ -98,7 +94,7 @@ def list_families(
     """List everything that is counted. As JSON also the events, their breakdowns, zones and tables."""
     from keystead.stats.listing import listing
 
-    listed = listing(_app(context, None, program).catalogue())
+    listed = listing(_app(context, program).catalogue())
     write_json([one.as_dict() for one in listed]) if format is Format.JSON else write(list_table(listed))
 
 
@@ -125,7 +121,6 @@ def show(
         str | None,
         typer.Option("--breakdown", metavar="EVENT", show_default=False, help="The values of one event instead."),
     ] = None,
-    url: UrlOption = None,
     program: ProgramOption = None,
     format: Annotated[
         Written, typer.Option("--format", help="Draw for people, or write JSON or CSV for programs.")
@@ -137,7 +132,7 @@ def show(
     """
     from keystead.patterns import Cohorts, DailyFamily, DimensionViews, RowsByDay
 
-    app = _app(context, url, program)
+    app = _app(context, program)
     of = app.catalogue().find(name)
     if not isinstance(of, DailyFamily) and (event or breakdown):
         raise Invalid(f"{name} has no events; leave out --event and --breakdown")
@@ -214,7 +209,6 @@ def rotate(
         list[str] | None,
         typer.Argument(metavar="[FAMILY]...", show_default="all", help="As `keystead stats list` names them."),
     ] = None,
-    url: UrlOption = None,
     program: ProgramOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -223,7 +217,7 @@ def rotate(
     Any number may do so at once. Leaves with 1 if there were problems; nothing of what they concern was removed.
     """
     _require_sql()
-    app = _app(context, url, program)
+    app = _app(context, program)
     for name in names or ():
         app.catalogue().find(name.removesuffix(":monthly"))
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import console, emit, fact_grid, human_seconds, write
+from keystead.cli.place import DEMO_DIRECTORY, embedded_url, given_url, refuse_beside_demo
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from keystead.settings import Settings
     from keystead.web import Beside, Ready
 
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="DIR", show_default=".keystead",
-                 help="Directory of the embedded server and its data."),
-]
 HostOption = Annotated[
     str | None,
     typer.Option("--host", metavar="ADDRESS", show_default="setting http.host, 127.0.0.1",
@@ -38,19 +33,13 @@ ProgramOption = Annotated[
                  help="Module of your program, such as shop.jobs: its keys are shown, what its families count is "
                       "rotated and charted, and its jobs are run. May be given several times."),
 ]
-DEMO_DIRECTORY = Path(".keystead-demo")
 _SANDBOX_SAYS = ("SNS asks to confirm a subscription", "a webhook was not reached")
 DEMO_SPEED = 144.0  # a day lasts ten minutes
+DEMO_TRACE_SECONDS = 4 * 3600  # real ones, as all lifetimes on the server: its keys stay few however long it runs
 
 
 def up(
     context: typer.Context,
-    data: DataOption = None,
-    url: Annotated[
-        str | None,
-        typer.Option("--url", metavar="URL", show_default=False,
-                     help="Use this server instead of starting one, such as valkey://localhost:6379."),
-    ] = None,
     host: HostOption = None,
     port: PortOption = None,
     program: ProgramOption = None,
@@ -78,27 +67,29 @@ def up(
     """
     if not demo and (speed is not None or seed is not None):
         raise Invalid("--speed and --seed are for the town of --demo; add --demo")
-    if demo and url is not None:
+    place = given_url(context)
+    if demo and place is not None and not place.startswith("embedded://"):
         raise Invalid("--demo fills a server of its own; leave out --url")
     modules = [*(program or ()), *(["keystead.demo.program"] if demo else ())]
     settings = run_settings(
-        context, valkey_url=_server(data or (DEMO_DIRECTORY if demo else None), url), http_host=host, http_port=port,
+        context, valkey_url=embedded_url(DEMO_DIRECTORY) if demo and place is None else None, http_host=host,
+        http_port=port,
         program_modules=",".join(modules) if modules else None,
         clock_speed=(DEMO_SPEED if speed is None else speed) if demo else None,
         # Nobody watches for half a day of the town until its people are old enough to be reminded.
-        reminders_youngest_seconds=0 if demo else None,
+        reminders_youngest_seconds=0 if demo else None, messaging_trace_seconds=DEMO_TRACE_SECONDS if demo else None,
     )
     if not demo and settings.clock.speed != 1.0:
         raise Invalid(f"clock.speed is {settings.clock.speed:g}, and only the time of a demonstration runs faster; "
                       "leave it at 1, or add --demo")
-    if demo and data is not None and settings.clock.speed != 1.0:
-        _refuse_real(data)
     require_server_extra(dashboard)
     from keystead.app import App
     from keystead.telemetry import configure_logging
 
     configure_logging(settings.log.level, settings.log.format, expected=_of_the_demo if demo else None)
     app = App(settings, users_program(settings.program.modules))
+    if demo and place is not None and settings.clock.speed != 1.0:
+        _refuse_real(app.data_directory)
     _refuse_second(app, settings)
     beside = None
     if demo:
@@ -196,9 +187,9 @@ def _server_line(app: "App", settings: "Settings") -> str:
     return parse(settings.valkey.url).display
 
 
-def login_link(context: typer.Context, data: DataOption = None) -> None:
+def login_link(context: typer.Context) -> None:
     """Print a new one-time link to the dashboard of a running `keystead up`."""
-    settings = run_settings(context, valkey_url=_server(data, None))
+    settings = run_settings(context)
     require_server_extra(False)
     from keystead.app import App
     from keystead.web import login_link as new_link
@@ -214,7 +205,6 @@ def token(
                                      "Give it once for each.")
     ],
     days: Annotated[float, typer.Option(metavar="DAYS", help="How long it works.")] = 30,
-    data: DataOption = None,
 ) -> None:
     """Print a bearer token for a program, such as the one that reads /metrics.
 
@@ -222,18 +212,13 @@ def token(
     """
     if not 0 < days <= 3650:
         raise Invalid(f"a token works for a while: --days takes a number above 0 and up to 3650, not {days:g}")
-    settings = run_settings(context, valkey_url=_server(data, None))
+    settings = run_settings(context)
+    refuse_beside_demo(context, settings)
     require_server_extra(False)
     from keystead.app import App
     from keystead.web import program_token
 
     emit(program_token(App(settings), name, tuple(scope), lasts_seconds=days * 86400) + "\n")
-
-
-def _server(data: Path | None, url: str | None) -> str | None:
-    if data is not None and url is not None:
-        raise Invalid("--data is the directory of the embedded server and --url names another server; give one of them")
-    return f"embedded://{quote(str(data))}" if data is not None else url
 
 
 def require_server_extra(dashboard: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from keystead.cli.modules import import_users_module
 from keystead.cli.output import console, note, printable
+from keystead.cli.place import place_options
 from keystead.cli.session import common_options, connected, run_settings, wait_for
 from keystead.errors import Invalid
 
@@ -60,10 +61,6 @@ def worker(
         bool, typer.Option("--recurring/--no-recurring", help="Also queue the recurring jobs that the modules declare, "
                                                               "when they are due.")
     ] = True,
-    url: Annotated[
-        str | None,
-        typer.Option("--url", metavar="URL", show_default="setting valkey.url", help="Server that holds the queues."),
-    ] = None,
 ) -> None:
     """Run jobs until SIGTERM or Ctrl-C: those of your modules, or everything that `keystead api` leaves to others.
 
@@ -73,10 +70,10 @@ def worker(
     number may work, on any number of machines: what a worker held that died is taken over by another within seconds.
     """
     if not modules:
-        _work_for_rooms(context, url=url, queue=queue, processes=processes, concurrency=concurrency,
+        _work_for_rooms(context, queue=queue, processes=processes, concurrency=concurrency,
                         grace_seconds=grace_seconds, only_modules=bool(category or at_most_once or not recurring))
         return
-    settings = run_settings(context, valkey_url=url)
+    settings = run_settings(context)
     book = load_book(modules)
     calendars = load_recurring(modules, book) if recurring else []
     from keystead.jobs import WorkerSettings
@@ -95,20 +92,20 @@ def worker(
     wait_for(_reach(settings))
     command = [*_command(context), *modules, "--concurrency", str(concurrency), "--threads", str(threads),
                "--grace-seconds", str(grace_seconds), "--recurring" if recurring else "--no-recurring"]
-    for option, values in (("--queue", wishes.queues), ("--category", category or ()), ("--url", [url] if url else ())):
+    for option, values in (("--queue", wishes.queues), ("--category", category or ())):
         command += [part for value in values for part in (option, value)]
     command += ["--at-most-once"] if at_most_once else []
     raise typer.Exit(asyncio.run(_supervise(command, processes)))
 
 
 def _work_for_rooms(
-    context: typer.Context, *, url: str | None, queue: list[str] | None, processes: int, concurrency: int,
+    context: typer.Context, *, queue: list[str] | None, processes: int, concurrency: int,
     grace_seconds: float, only_modules: bool,
 ) -> None:
     if only_modules:
         raise Invalid("--category, --at-most-once and --no-recurring are for the jobs of modules; name a module whose "
                       "jobs are run, such as shop.jobs, or leave them out")
-    settings = run_settings(context, valkey_url=url, program_queues=",".join(queue) if queue else None,
+    settings = run_settings(context, program_queues=",".join(queue) if queue else None,
                             program_concurrent_jobs=concurrency if concurrency != CONCURRENCY else None)
     from keystead.cli.worker_rooms import work
     from keystead.telemetry import configure_logging
@@ -118,15 +115,15 @@ def _work_for_rooms(
         wait_for(work(settings, grace_seconds=grace_seconds))
         return
     wait_for(_reach(settings))
-    options = (("--queue", queue or ()), ("--url", [url] if url else ()), ("--concurrency", [str(concurrency)]),
+    options = (("--queue", queue or ()), ("--concurrency", [str(concurrency)]),
                ("--grace-seconds", [str(grace_seconds)]))
     command = _command(context) + [part for option, values in options for value in values for part in (option, value)]
     raise typer.Exit(asyncio.run(_supervise(command, processes)))
 
 
 def _command(context: typer.Context) -> list[str]:
-    """This command once more, with the same settings file."""
-    return [sys.executable, "-m", "keystead.cli", *common_options(context), "worker"]
+    """This command once more, with the same settings and for the same installation."""
+    return [sys.executable, "-m", "keystead.cli", *common_options(context), "worker", *place_options(context)]
 
 
 # -- which jobs --------------------------------------------------------------------------------------------------------

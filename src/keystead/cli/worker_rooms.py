@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import note
+from keystead.errors import Unavailable
 
 if TYPE_CHECKING:
     from keystead.settings import Settings
@@ -21,9 +22,13 @@ async def work(settings: "Settings", *, grace_seconds: float) -> None:
     from keystead.engine import parse
     from keystead.jobs.processes import stop_without_parent
     from keystead.web.housekeeping import Housekeeping
+    from keystead.web.links import read_address
 
     app = App(settings, users_program(settings.program.modules))
-    async with app.running(works=True, answers=False) as running:
+    reached_at = ""
+    with contextlib.suppress(Unavailable):  # messages carry links to whoever answers, if that is known here
+        reached_at = read_address(app.data_directory)
+    async with app.running(works=True, answers=False, public_url=reached_at) as running:
         keeping = Housekeeping(running, grace_seconds=grace_seconds)
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
 

@@ -1,16 +1,19 @@
 """The links and tokens that let people and programs in, made by whoever may read the data directory."""
 
 import json
+import socket
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from keystead.app import App
 from keystead.edge import SCOPES, Tickets
-from keystead.errors import Invalid, NotFound
+from keystead.errors import Invalid, Unavailable
 from keystead.settings import HttpSettings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
 
 ADDRESS_FILE = "http.json"
+ANSWER_SECONDS = 0.5
 
 
 def login_link(app: App) -> str:
@@ -34,18 +37,29 @@ def program_token(app: App, name: str, scopes: tuple[str, ...], *, lasts_seconds
 
 
 def write_address(directory: Path, base_url: str) -> None:
-    """Remember where the installation can be reached, for commands that print links."""
-    (directory / ADDRESS_FILE).write_text(json.dumps({"url": base_url}), encoding="utf-8")
+    """Remember where the installation can be reached, for commands that print links.
+
+    Of several processes that answer for it, the first is remembered for as long as it does.
+    """
+    try:
+        other = urlsplit(read_address(directory))
+        socket.create_connection((other.hostname or "", other.port or 80), ANSWER_SECONDS).close()
+    except (Unavailable, OSError, ValueError):
+        with suppress(OSError):  # with a server and a secret of its own an installation needs no directory
+            (directory / ADDRESS_FILE).write_text(json.dumps({"url": base_url}), encoding="utf-8")
 
 
-def forget_address(directory: Path) -> None:
-    (directory / ADDRESS_FILE).unlink(missing_ok=True)
+def forget_address(directory: Path, base_url: str) -> None:
+    """Nothing is reached at ``base_url`` any more; an address of another process stays."""
+    with suppress(Unavailable):
+        if read_address(directory) == base_url:
+            (directory / ADDRESS_FILE).unlink(missing_ok=True)
 
 
 def read_address(directory: Path) -> str:
-    """Refuses with ``NotFound`` when nothing runs there."""
+    """``Unavailable`` when nothing runs there."""
     try:
         url = json.loads((directory / ADDRESS_FILE).read_text(encoding="utf-8"))["url"]
     except (OSError, ValueError, KeyError, TypeError):
-        raise NotFound(f"nothing runs in {directory}; start it with: keystead up") from None
+        raise Unavailable(f"nothing runs in {directory}; start it with: keystead up") from None
     return str(url)

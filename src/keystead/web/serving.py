@@ -91,7 +91,7 @@ async def _run(
         finally:
             for task in (*helpers, *company, failing):
                 task.cancel()
-            forget_address(running.data_directory)
+            forget_address(running.data_directory, address)
     if failing.done() and not failing.cancelled():
         raise failing.result()
 

@@ -18,6 +18,21 @@ def test_a_secret_is_never_shown():
     assert shown_value(SETTINGS["http.host_names"], "") == "empty"
 
 
+def test_a_value_that_was_given_says_where(tmp_path):
+    file = tmp_path / "keystead.toml"
+    file.write_text('[log]\nlevel = "debug"\n')
+    shown = settings_html(load_settings(
+        {"http.port": 9999}, environment={"KEYSTEAD_SMS_AUTH_TOKEN": "top secret"}, file=file))
+
+    def row(name: str) -> str:
+        return shown.partition(f'<tr id="{name}">')[2].partition("</tr>")[0]
+
+    assert "file</span>" in row("log.level") and f"{file}:2" in row("log.level")
+    assert "flag</span>" in row("http.port")
+    assert "KEYSTEAD_SMS_AUTH_TOKEN" in row("sms.auth_token") and "top secret" not in shown
+    assert 'class="mid"></td>' in row("http.host"), "what is built in needs no word"
+
+
 def test_every_setting_has_a_row_that_can_be_linked_to():
     shown = settings_html(load_settings({}, environment={}))
     assert all(f'<tr id="{name}">' in shown for name in SETTINGS)

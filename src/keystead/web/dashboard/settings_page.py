@@ -1,4 +1,4 @@
-"""The settings in force in this process; what is secret is not shown."""
+"""The settings in force in this process and where each came from; what is secret is not shown."""
 
 from html import escape
 from itertools import groupby
@@ -23,7 +23,8 @@ async def show_settings(running: Running, sampler: Sampler, *, with_keys: bool) 
         with ui.element("div").classes("ks-head"), ui.element("div"):
             ui.html("Settings", sanitize=True, tag="h1")
             ui.html("What is in force in this process, read once at its start. Flags come before the environment, the "
-                    "environment before the file, the file before what is built in.", sanitize=True, tag="p")
+                    "environment before the file, the file before what is built in; what somebody gave says where.",
+                    sanitize=True, tag="p")
         ui.html(settings_html(running.settings), sanitize=False)
         if keys is not None:
             ui.html(admin_keys_html(listed), sanitize=False)
@@ -41,13 +42,14 @@ def settings_html(settings: Settings) -> str:
 
 
 def _row(settings: Settings, setting: Setting) -> str:
-    section, _, entry = setting.name.partition(".")
-    value = getattr(getattr(settings, section), entry)
-    is_default = value == setting.default
+    value, origin = settings.value(setting.name), settings.origin(setting.name)
+    came = "" if origin.kind == "default" else (
+        chip(origin.kind, "good") + ("" if origin.where == origin.kind
+                                     else f'<div class="quiet mono">{escape(origin.where)}</div>'))
     return (f'<tr id="{escape(setting.name)}"><td><span class="mono">{escape(setting.name)}</span>'
             f'<div class="quiet">{escape(setting.says)}</div></td>'
             f'<td class="mono">{escape(shown_value(setting, value))}</td>'
-            f'<td class="mid">{"" if is_default else chip("set", "good")}</td></tr>')
+            f'<td class="mid">{came}</td></tr>')
 
 
 def shown_value(setting: Setting, value: object) -> str:
