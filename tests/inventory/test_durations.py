@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.inventory.durations import find_durations, spell_duration
+from keystead.inventory.durations import find_durations
+from keystead.lengths import in_whole_units
 
 
 def test_lengths_are_found_where_they_stand() -> None:
@@ -20,4 +21,4 @@ def test_longer_unit_after_a_shorter_one_is_another_length() -> None:
 
 @given(st.integers(1, 10**9))
 def test_a_spelled_length_is_found_again(seconds: int) -> None:
-    assert [found.seconds for found in find_durations(spell_duration(seconds))] == [seconds]
+    assert [found.seconds for found in find_durations(in_whole_units(seconds))] == [seconds]

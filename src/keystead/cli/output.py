@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.errors import Invalid
+from keystead.lengths import in_two_units
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -150,14 +151,4 @@ def human_bytes(count: float) -> str:
 
 def human_seconds(seconds: float) -> str:
     """``90061`` as ``1 d 1 h``: the two largest units that matter."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    parts: list[str] = []
-    remaining = round(seconds)
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        amount, remaining = divmod(remaining, length)
-        if amount and len(parts) < 2:
-            parts.append(f"{amount} {unit}")
-        elif parts:
-            break
-    return " ".join(parts)
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else in_two_units(round(seconds))

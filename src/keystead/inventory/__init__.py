@@ -1,6 +1,6 @@
 """What somebody says about the keys of a server: read from documents, code and servers, written as a file."""
 
-from keystead.inventory.expiries import judge_expiry, parse_expiry, spell_expiry, spell_length
+from keystead.inventory.expiries import judge_expiry, parse_expiry, spell_expiry
 from keystead.inventory.files import read_inventory, write_inventory
 from keystead.inventory.from_registry import from_registry
 from keystead.inventory.matching import Found, Matcher
@@ -39,6 +39,5 @@ __all__ = [
     "read_inventory",
     "shape",
     "spell_expiry",
-    "spell_length",
     "write_inventory",
 ]

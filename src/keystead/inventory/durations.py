@@ -78,16 +78,6 @@ def find_durations(text: str) -> list[Duration]:
     return found
 
 
-def spell_duration(seconds: float) -> str:
-    """In the largest unit that gives a whole number: ``90 s``, ``30 min``, ``36 h``, ``14 d``."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length and seconds % length == 0:
-            return f"{seconds / length:.0f} {unit}"
-    if 0 < seconds < 1 and (seconds * 1000).is_integer():
-        return f"{seconds * 1000:.0f} ms"
-    return f"{_exact(seconds)} s"
-
-
 def _seconds(amount: "re.Match[str]") -> tuple[float, float]:
     """The length of one find, and of its unit."""
     if amount["iso"]:

@@ -7,8 +7,9 @@ Written: ``none``, ``30 min``, ``at most 1 h``, ``15 min sliding``, ``until the 
 
 import re
 
-from keystead.inventory.durations import find_durations, spell_duration
+from keystead.inventory.durations import find_durations
 from keystead.inventory.models import Expiry, Rule
+from keystead.lengths import in_one_unit, in_whole_units
 
 # The server rounds, and clocks differ a little.
 SLACK_SECONDS = 1.5
@@ -98,7 +99,7 @@ def parse_expiry(text: str) -> Expiry | None:
 
 def spell_expiry(expiry: Expiry) -> str:
     """The expiry in words; ``parse_expiry`` gives the same again, except for words that look like these words."""
-    length = "" if expiry.seconds is None else spell_duration(expiry.seconds)
+    length = "" if expiry.seconds is None else in_whole_units(expiry.seconds)
     if expiry.rule is Rule.UNTIL:
         return f"until {expiry.words or 'some instant'}" + (f", at most {length}" if length else "")
     said = {
@@ -119,20 +120,12 @@ def judge_expiry(expiry: Expiry, seconds: float | None) -> str | None:
         if seconds is None or (expiry.seconds is not None and seconds <= expiry.seconds + SLACK_SECONDS):
             return None
         if expiry.seconds is None:
-            return f"expires in {spell_length(seconds)}, but must not expire"
+            return f"expires in {in_one_unit(seconds)}, but must not expire"
     elif seconds is None:
         return f"no expiry, but it should be: {spell_expiry(expiry)}"
     if expiry.seconds is None or seconds is None or seconds <= expiry.seconds + SLACK_SECONDS:
         return None
-    return f"too long: expires in {spell_length(seconds)}, but it should be: {spell_expiry(expiry)}"
-
-
-def spell_length(seconds: float) -> str:
-    """About how long: ``11.6 d``."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{seconds:.1f}".removesuffix(".0") + " s"
+    return f"too long: expires in {in_one_unit(seconds)}, but it should be: {spell_expiry(expiry)}"
 
 
 def _parse_ours(text: str) -> Expiry | None:

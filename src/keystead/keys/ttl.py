@@ -12,6 +12,7 @@ from typing import Final
 
 from keystead.errors import DeclarationError
 from keystead.keys.executor import Argument, Command
+from keystead.lengths import in_one_unit, in_whole_units
 
 # The server's remaining time is rounded, and a clock may differ a little from ours.
 _SLACK_SECONDS: Final = 1.5
@@ -80,7 +81,7 @@ class NoTtl(Ttl):
         return "none"
 
     def check(self, seconds: float | None) -> str | None:
-        return None if seconds is None else f"expires in {_shown(seconds)}, but must not expire"
+        return None if seconds is None else f"expires in {in_one_unit(seconds)}, but must not expire"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class NoneUntilEnded(Ttl):
         _milliseconds(self.seconds)
 
     def describe(self) -> str:
-        return f"none until ended, then at most {_shown(self.seconds)}"
+        return f"none until ended, then at most {in_whole_units(self.seconds)}"
 
     def check(self, seconds: float | None) -> str | None:
         return None if seconds is None else _too_long(seconds, self.seconds)
@@ -118,7 +119,7 @@ class Exactly(Ttl):
         _milliseconds(self.seconds)
 
     def describe(self) -> str:
-        return _shown(self.seconds)
+        return in_whole_units(self.seconds)
 
     def check(self, seconds: float | None) -> str | None:
         return _missing(self) if seconds is None else _too_long(seconds, self.seconds)
@@ -138,7 +139,7 @@ class AtMost(Ttl):
         _milliseconds(self.seconds)
 
     def describe(self) -> str:
-        return f"at most {_shown(self.seconds)}"
+        return f"at most {in_whole_units(self.seconds)}"
 
     def check(self, seconds: float | None) -> str | None:
         return _missing(self) if seconds is None else _too_long(seconds, self.seconds)
@@ -150,7 +151,7 @@ class AtMost(Ttl):
             raise DeclarationError("an expiry declared as at most so long is chosen by lasting(seconds), not until()")
         if chosen.milliseconds > _milliseconds(self.seconds):
             raise DeclarationError(
-                f"{_shown(chosen.milliseconds / 1000)} is longer than the declared {self.describe()}"
+                f"{in_whole_units(chosen.milliseconds / 1000)} is longer than the declared {self.describe()}"
             )
         return chosen
 
@@ -166,7 +167,7 @@ class Sliding(Ttl):
         _milliseconds(self.seconds)
 
     def describe(self) -> str:
-        return f"{_shown(self.seconds)} after the last {'use' if self.reads else 'write'}"
+        return f"{in_whole_units(self.seconds)} after the last {'use' if self.reads else 'write'}"
 
     def check(self, seconds: float | None) -> str | None:
         return _missing(self) if seconds is None else _too_long(seconds, self.seconds)
@@ -190,7 +191,7 @@ class Until(Ttl):
     at_most: float | None = None
 
     def describe(self) -> str:
-        bound = f", at most {_shown(self.at_most)}" if self.at_most is not None else ""
+        bound = f", at most {in_whole_units(self.at_most)}" if self.at_most is not None else ""
         return (f"until {self.field} of the payload" if self.field else "until an instant given by the writer") + bound
 
     def check(self, seconds: float | None) -> str | None:
@@ -227,11 +228,4 @@ def _missing(rule: Ttl) -> str:
 def _too_long(seconds: float, limit: float) -> str | None:
     if seconds <= limit + _SLACK_SECONDS:
         return None
-    return f"expires in {_shown(seconds)}, but at most {_shown(limit)} is declared"
-
-
-def _shown(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length and seconds % length == 0:
-            return f"{seconds // length:g} {unit}"
-    return f"{seconds:g} s" if seconds < 10**6 else f"{seconds:.0f} s"
+    return f"expires in {in_one_unit(seconds)}, but at most {in_whole_units(limit)} is declared"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
-from keystead.inventory import Entry, Expiry, Inventory, Matcher, Rule, shape, spell_expiry, spell_length
+from keystead.inventory import Entry, Expiry, Inventory, Matcher, Rule, shape, spell_expiry
+from keystead.lengths import in_one_unit
 from keystead.survey.covering import Patterns
 from keystead.survey.findings import Drift, Finding, Severity, in_order
 from keystead.survey.tally import EntryTally, Fault, Tally
@@ -141,14 +142,14 @@ def _on_server(entry: Entry, tally: EntryTally) -> Iterable[Finding]:
                       f"{_share(fault, tally)} never {_expire(fault)}; the inventory says {said}",
                       "find the writer that forgets the expiry")
     if (fault := tally.expires_late).keys:
-        latest = spell_length(fault.worst)
+        latest = in_one_unit(fault.worst)
         yield finding(Drift.EXPIRES_LATE, fault,
                       f"{_share(fault, tally)} {_expire(fault)} in up to {latest}; the inventory says {said}",
                       "correct the inventory or the writer")
     if (fault := tally.unexpected_expiry).keys:
         bounded = entry.ttl is not None and entry.ttl.value.seconds is not None
         yield finding(Drift.UNEXPECTED_EXPIRY, fault,
-                      f"{_share(fault, tally)} will expire in up to {spell_length(fault.worst)}; "
+                      f"{_share(fault, tally)} will expire in up to {in_one_unit(fault.worst)}; "
                       f"the inventory says {said if bounded else 'they stay'}",
                       "correct the inventory, or remove the expiry with PERSIST")
     if (fault := tally.large).keys:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from html import escape
 
+from keystead.lengths import in_two_units
+
 MASK = "•••"
 NOTHING = "\N{EN DASH}"
 
@@ -32,17 +34,7 @@ def shown_rate(per_second: float | None) -> str:
 
 def shown_duration(seconds: float) -> str:
     """The two largest units: ``3 d 4 h``, ``12 min 5 s``."""
-    left = max(0, int(seconds))
-    parts: list[str] = []
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        amount, left = divmod(left, length)
-        if amount:
-            parts.append(f"{amount} {unit}")
-        elif parts:
-            break
-        if len(parts) == 2:
-            break
-    return " ".join(parts) or "0 s"
+    return in_two_units(int(seconds))
 
 
 def shown_ago(seconds: float) -> str:
