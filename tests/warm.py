@@ -21,7 +21,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -41,27 +41,36 @@ class Warm:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(
-        self, module: str, arguments: list[str], *, cwd: str, env: Mapping[str, str], out: IO[bytes], err: IO[bytes],
-        seconds: float,
+        self, module: str, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], out: IO[bytes],
+        err: IO[bytes], seconds: float,
     ) -> int:
-        """``python -m MODULE ARGUMENTS`` with an empty input. Gives its exit code; negative: the signal that ended it.
-
-        A variable that Python itself reads when it starts must not differ from one request to the next.
-        """
-        request = {"module": module, "arguments": arguments, "cwd": cwd, "env": dict(env)}
-        told, telling = os.pipe()
-        with os.fdopen(told) as answers:
-            try:
-                with Path(os.devnull).open("rb") as nothing:
-                    self._ask(request, [nothing.fileno(), out.fileno(), err.fileno(), telling])
-            finally:
-                os.close(telling)
-            pid = int(answers.readline() or 0)
-            assert pid, "the process that runs programs is gone; why, it said on standard error"
-            if not select.select([answers], [], [], seconds)[0]:
+        """``python -m MODULE ARGUMENTS`` with an empty input. Gives its exit code (negative: a signal)."""
+        pid, told = self.start(module, arguments, cwd=cwd, env=env, out=out.fileno(), err=err.fileno())
+        try:
+            if not select.select([told], [], [], seconds)[0]:
                 os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired([module, *arguments], seconds)
-            return os.waitstatus_to_exitcode(int(answers.readline()))
+            return exit_code(told)
+        finally:
+            os.close(told)
+
+    def start(
+        self, module: str, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], out: int, err: int
+    ) -> tuple[int, int]:
+        """Begin the same. Gives its process id, and a file that can be read when it ended and has its ``exit_code``.
+
+        A variable that Python itself reads when it starts must not differ from one program to the next.
+        """
+        request = {"module": module, "arguments": list(arguments), "cwd": os.fspath(cwd), "env": dict(env)}
+        told, telling = os.pipe()
+        try:
+            with Path(os.devnull).open("rb") as nothing:
+                self._ask(request, [nothing.fileno(), out, err, telling])
+        finally:
+            os.close(telling)
+        pid = int(_line(told) or 0)
+        assert pid, "the process that runs programs is gone; why, it said on standard error"
+        return pid, told
 
     def close(self) -> None:
         if self._process is not None and self._control is not None:
@@ -84,6 +93,22 @@ class Warm:
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
             )
         return ours
+
+
+WARM = Warm()
+atexit.register(WARM.close)
+
+
+def exit_code(told: int) -> int:
+    """How a program ended, waiting for it."""
+    return os.waitstatus_to_exitcode(int(_line(told)))
+
+
+def _line(file: int) -> bytes:
+    found = b""
+    while not found.endswith(b"\n") and (byte := os.read(file, 1)):
+        found += byte
+    return found
 
 
 def _serve(control: socket.socket) -> None:
@@ -120,7 +145,7 @@ def _watch(request: dict[str, Any], files: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     sys.argv[1:] = [request["module"], *request["arguments"]]
-    sys.path[0] = str(Path.cwd())
+    sys.path.insert(0, str(Path.cwd()))
 
 
 def _whole(control: socket.socket, begun: bytes, size: int) -> bytes:
@@ -145,13 +170,17 @@ def _import_all() -> None:
 
 def _run() -> None:
     """Run the program and leave with its exit code. Memory is left to the system: to free it would be to copy it."""
-    code: object = 1
+    code: object = None
     try:
         runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
     except SystemExit as leaving:
         code = leaving.code
+        if isinstance(code, str):
+            print(code, file=sys.stderr)
     except BaseException:
         sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     gc.collect()  # what was not closed says so
     for stream in (sys.stdout, sys.stderr):
@@ -160,6 +189,7 @@ def _run() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.pop(0)  # the folder of this file; a program has its working directory there
     _import_all()
     _serve(socket.socket(fileno=int(sys.argv.pop())))
     _run()

@@ -1,15 +1,11 @@
 """Runs the real command in a process of its own, as a user would."""
 
-import atexit
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..warm import Warm
-
-_WARM = Warm()
-atexit.register(_WARM.close)
+from ..warm import WARM
 
 
 @dataclass(frozen=True)
@@ -38,8 +34,8 @@ def keystead(*arguments: str | os.PathLike[str], cwd: Path | None = None, second
     """Run ``keystead ARGUMENTS`` and wait for it."""
     assert all(name.startswith("KEYSTEAD_") for name in env), "Python may read it while it starts, which it did before"
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        code = _WARM.run("keystead.cli", [*map(os.fspath, arguments)], cwd=os.fspath(cwd or Path.cwd()),
-                         env=environment(**env), out=out, err=err, seconds=seconds)
+        code = WARM.run("keystead.cli", [*map(os.fspath, arguments)], cwd=cwd or Path.cwd(), env=environment(**env),
+                        out=out, err=err, seconds=seconds)
         out.seek(0)
         err.seek(0)
         return Outcome(code, out.read().decode(), err.read().decode())

@@ -2,18 +2,67 @@
 
 import asyncio
 import contextlib
+import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from ..warm import WARM, exit_code
+
 PROJECT = Path(__file__).parents[2]
+
+
+class Forked:
+    """A program that needed not import first, with what fault tests use of asyncio's own ``Process``."""
+
+    def __init__(self, pid: int, told: int, stdout: asyncio.StreamReader) -> None:
+        self.pid, self.stdout = pid, stdout
+        self.returncode: int | None = None
+        self._told = told
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(told, self._end)
+
+    @classmethod
+    async def start(cls, module: str, *arguments: str) -> "Forked":
+        """``python -m MODULE ARGUMENTS`` in the project's directory, its output piped."""
+        loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+        ours, theirs = os.pipe()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb"))
+        try:
+            pid, told = await asyncio.to_thread(
+                WARM.start, module, arguments, cwd=PROJECT, env=os.environ, out=theirs, err=2
+            )
+        finally:
+            os.close(theirs)
+        return cls(pid, told, reader)
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is not None:
+            raise ProcessLookupError
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    async def wait(self) -> int:
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._told)
+        self.returncode = exit_code(self._told)
+        os.close(self._told)
+        self._ended.set()
 
 
 class Program:
     """A process and what it said so far."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Forked | asyncio.subprocess.Process) -> None:
         self.process = process
         self.said: list[list[str]] = []
         self._heard = asyncio.Condition()
@@ -68,8 +117,5 @@ class Starter:
         self.started: list[Program] = []
 
     async def __call__(self, *arguments: str) -> Program:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", self.module, *arguments, cwd=PROJECT, stdout=asyncio.subprocess.PIPE
-        )
-        self.started.append(Program(process))
+        self.started.append(Program(await Forked.start(self.module, *arguments)))
         return self.started[-1]

@@ -2,8 +2,6 @@
 
 import asyncio
 import random
-import sys
-from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections import Counter
 from pathlib import Path
 
@@ -11,15 +9,11 @@ from keystead.engine import Valkey
 from keystead.testing.server import LocalServer
 
 from .buffer_writer import ROWS, opened
+from .programs import Forked
 
-PROJECT = Path(__file__).parents[2]
 
-
-async def start(url: str, path: Path) -> Process:
-    process = await create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.buffer_writer", url, str(path), cwd=PROJECT, stdout=PIPE
-    )
-    assert process.stdout is not None
+async def start(url: str, path: Path) -> Forked:
+    process = await Forked.start("tests.faults.buffer_writer", url, str(path))
     async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process

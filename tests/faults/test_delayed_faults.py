@@ -2,24 +2,17 @@
 
 import asyncio
 import random
-import sys
-from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections import Counter
-from pathlib import Path
 
 from keystead.engine import Valkey
 from keystead.testing.server import LocalServer
 
 from .delayed_worker import NOTED, NOW, SOON
+from .programs import Forked
 
-PROJECT = Path(__file__).parents[2]
 
-
-async def start(url: str, name: str) -> Process:
-    process = await create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.delayed_worker", url, name, cwd=PROJECT, stdout=PIPE
-    )
-    assert process.stdout is not None
+async def start(url: str, name: str) -> Forked:
+    process = await Forked.start("tests.faults.delayed_worker", url, name)
     async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process

@@ -2,9 +2,6 @@
 
 import asyncio
 import random
-import sys
-from asyncio.subprocess import PIPE, Process, create_subprocess_exec
-from pathlib import Path
 
 import pytest
 
@@ -13,15 +10,11 @@ from keystead.testing.cluster import LocalCluster
 from keystead.testing.server import LocalServer
 
 from .outbox_relay import ARRIVED, OUT, Job
+from .programs import Forked
 
-PROJECT = Path(__file__).parents[2]
 
-
-async def start(url: str, most: int) -> Process:
-    process = await create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.outbox_relay", url, str(most), cwd=PROJECT, stdout=PIPE
-    )
-    assert process.stdout is not None
+async def start(url: str, most: int) -> Forked:
+    process = await Forked.start("tests.faults.outbox_relay", url, str(most))
     async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process

@@ -4,11 +4,8 @@ import asyncio
 import contextlib
 import random
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -16,22 +13,18 @@ from keystead.engine import AnswerLost, Pipeline, ServerAway, Valkey, connect
 from keystead.testing.proxy import FaultProxy
 from keystead.testing.server import LocalServer
 
+from .programs import Forked
 from .worklist_worker import CAREFUL, DONE, NUMBERS, STARTED
 
-PROJECT = Path(__file__).parents[2]
 
-
-async def start(url: str, name: str, batch: int, *more: str) -> Process:
-    process = await create_subprocess_exec(
-        sys.executable, "-m", "tests.faults.worklist_worker", url, name, str(batch), *more, cwd=PROJECT, stdout=PIPE
-    )
-    assert process.stdout is not None
+async def start(url: str, name: str, batch: int, *more: str) -> Forked:
+    process = await Forked.start("tests.faults.worklist_worker", url, name, str(batch), *more)
     async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
     return process
 
 
-async def kill(process: Process) -> None:
+async def kill(process: Forked) -> None:
     process.kill()
     await process.wait()
 
