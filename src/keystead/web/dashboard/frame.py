@@ -102,8 +102,8 @@ def demonstration_html(clock: Clock) -> str:
     if not isinstance(clock, SystemClock) or clock.pace.speed == 1:
         return ""
     return (f"<b>Demo</b><span>A real minute is {shown_duration(60 * clock.pace.speed)} of the town, where it is "
-            f"<time>{moment(clock.now())[:16]} UTC</time>. Ages and dates are the town's; rates, durations and the log "
-            "are real.</span>")
+            f"<time>{moment(clock.now())[:16]} UTC</time>. Ages and dates are the town's; rates and durations real."
+            "</span>")
 
 
 def _banner(sampler: Sampler, clock: Clock) -> None:

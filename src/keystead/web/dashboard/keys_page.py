@@ -65,8 +65,8 @@ def counted(running: Running, census: Census) -> str:
     if census.counts is None or census.counted_at is None:
         return "Counting for the first time…"
     ago = shown_ago((running.clock.now() - census.counted_at) / speed_of(running.clock))
-    walking = ", counting again…" if census.counting else ""
-    return f"{shown_count(census.counts.keys)} keys, counted {ago}{walking}."
+    walking = ", counting again…" if census.counting else "."
+    return f"{shown_count(census.counts.keys)} keys, counted {ago}{walking}"
 
 
 def _weights_card(running: Running, census: Census) -> Look:

@@ -6,6 +6,7 @@ from typing import Final
 from nicegui import ui
 
 from keystead.app import Running
+from keystead.clock import speed_of
 from keystead.stats.rotated import RotationStanding, rotation_standing
 from keystead.web.dashboard.jobs_shown import moment, plural
 from keystead.web.dashboard.operator_frame import Look, add_operator_css, verdict
@@ -29,18 +30,20 @@ def rotated_line(running: Running, watch: StatsWatch) -> Look:
 
     def look() -> None:
         shared.want()
-        if shared.value is not None and (text := rotated_html(shared.value, running.clock.now())) != line.content:
+        if shared.value is not None and (
+                text := rotated_html(shared.value, running.clock.now(), speed_of(running.clock))) != line.content:
             line.set_content(text)
 
     return look
 
 
-def rotated_html(stands: RotationStanding, now: float) -> str:
+def rotated_html(stands: RotationStanding, now: float, speed: float = 1.0) -> str:
+    """``speed``: of the installation's clock; how long a run took is said in real time."""
     run = stands.run
     ran = ""
     if run is not None and run.finished_at is not None and not stands.is_running:
         ran = (f'The rotation last ran <span title="{moment(run.started_at)}">{shown_ago(now - run.finished_at)}</span>'
-               f" and took {shown_took(run.running_time)}.")
+               f" and took {shown_took(None if run.running_time is None else run.running_time / speed)}.")
         if run.problems:
             ran += (f' It had <b>{plural(run.problems, "problem")}</b>; '
                     'the <a class="ks-link" href="/log?room=stats">log</a> tells.')
