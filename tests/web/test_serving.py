@@ -17,6 +17,7 @@ from keystead.app import App
 from keystead.errors import Conflict, Invalid, NotFound
 from keystead.settings import load_settings
 from keystead.web import login_link
+from keystead.web import serving as web_serving
 from keystead.web.callers import OPERATOR, SESSION_PURPOSE, cookie_name
 from keystead.web.serving import serve
 
@@ -55,6 +56,16 @@ async def test_free_port_is_picked_and_told(tmp_path):
     await serving(app, work)
     with pytest.raises(NotFound):
         login_link(app)
+
+
+async def test_stop_is_heard_at_once_however_seldom_the_server_looks(tmp_path, monkeypatch):
+    monkeypatch.setattr(web_serving, "DATE_SECONDS", 3600.0)
+
+    async def work(ready):
+        async with httpx.AsyncClient(timeout=60, base_url=ready.url) as client:
+            assert (await client.get("/health")).headers["date"].endswith("GMT")
+
+    await asyncio.wait_for(serving(installation(tmp_path), work), 300)
 
 
 async def test_taken_port_is_one_line_with_the_mend_and_starts_nothing(tmp_path):

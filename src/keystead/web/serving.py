@@ -17,6 +17,7 @@ from keystead.settings import HttpSettings
 from keystead.web.links import forget_address, link_to, write_address
 
 STOP_SECONDS = 5
+DATE_SECONDS = 1.0
 COMPANY_SECONDS = 8.0
 WEBSOCKET_MESSAGE_BYTES = 1024 * 1024
 
@@ -107,11 +108,28 @@ async def _stop_when_failed(server: uvicorn.Server, running: Running) -> Unavail
 
 
 class _Server(uvicorn.Server):
-    """Tells when it is ready, and leaves signals alone: whoever owns the process decides what they mean."""
+    """Tells when it is ready, and leaves signals alone: whoever owns the process decides what they mean.
+
+    It hears at once that it is to stop, instead of looking ten times a second.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
+        self._told = asyncio.Event()
         super().__init__(config)
         self.ready = asyncio.Event()
+
+    @property
+    def should_exit(self) -> bool:
+        return self._told.is_set()
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        self._told.set() if value else self._told.clear()
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):  # which sets the date of answers
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._told.wait(), DATE_SECONDS)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -7,6 +7,7 @@ import aiohttp
 from aiohttp import web
 
 from keystead.clock import SystemClock
+from keystead.messaging.sandbox import caller
 from keystead.messaging.sandbox.keys import DUE, STOPPED
 from keystead.messaging.sandbox.sandbox import Sandbox
 from keystead.messaging.signatures import is_signed_by_twilio
@@ -120,3 +121,17 @@ async def test_other_words_have_no_effect(served, listener, valkey):
     assert "OptOutType" not in form(listener.got[0])
     assert (await Asking(served).text())[0] == 201
 
+
+
+async def test_one_that_owes_nothing_for_long_looks_less_often_until_it_owes_something(valkey, listener):
+    sandbox = Sandbox(valkey, SystemClock(), url="http://127.0.0.1:1", account=ACCOUNT)
+    async with asyncio.TaskGroup() as group:
+        pauses = [await sandbox._caller._begin(group, set()) for _ in range(caller.QUIET_LOOKS)]
+        assert set(pauses[:-1]) == {caller.LOOK_SECONDS} and pauses[-1] == caller.IDLE_SECONDS
+        await sandbox.faults.change("sms", {"receipt_seconds": 0, "final_only": True})
+        await Asking(sandbox).text(StatusCallback=listener.url)
+        assert await sandbox._caller._begin(group, set()) == caller.PAUSE_SECONDS
+    assert len(listener.got) == 1
+    async with asyncio.TaskGroup() as group:
+        assert await sandbox._caller._begin(group, set()) == caller.LOOK_SECONDS
+    await sandbox._caller.aclose()

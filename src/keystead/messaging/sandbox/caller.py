@@ -32,6 +32,7 @@ CLAIM_SECONDS: Final = 15.0
 GIVE_UP_SECONDS: Final = 3600.0
 PAUSE_SECONDS: Final = 0.01
 LOOK_SECONDS: Final = 0.25
+QUIET_LOOKS: Final = 40  # in a row that found nothing owed; then it looks less often
 IDLE_SECONDS: Final = 1.0
 _STOP: Final = frozenset(("stop", "stopall", "unsubscribe", "cancel", "end", "quit"))
 _START: Final = frozenset(("start", "yes", "unstop"))
@@ -58,6 +59,7 @@ class Caller:
         self._account = account
         self._inbound_url = inbound_url
         self._latest: dict[str, asyncio.Task[None]] = {}
+        self._quiet_looks = 0
         self._http: aiohttp.ClientSession | None = None
 
     async def work(self, stop: asyncio.Event) -> None:
@@ -101,10 +103,14 @@ class Caller:
             calls.add(task)
             task.add_done_callback(calls.discard)
         if claimed:
+            self._quiet_looks = 0
             return PAUSE_SECONDS
         next_at = await DUE.next_at(self._valkey)
-        return LOOK_SECONDS if next_at is None else min(
-            max(real_seconds(self._clock, next_at - now), PAUSE_SECONDS), LOOK_SECONDS)
+        if next_at is None:
+            self._quiet_looks += 1
+            return LOOK_SECONDS if self._quiet_looks < QUIET_LOOKS else IDLE_SECONDS
+        self._quiet_looks = 0
+        return min(max(real_seconds(self._clock, next_at - now), PAUSE_SECONDS), LOOK_SECONDS)
 
     async def _quietly(self, delivery: Delivery, message: Message | None, before: asyncio.Task[None] | None) -> None:
         """One message's news is told one after the other, so that it comes in order unless told otherwise."""
