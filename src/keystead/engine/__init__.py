@@ -19,7 +19,7 @@ from keystead.engine.listener import Listener, Message
 from keystead.engine.lookout import Lookout, lookout
 from keystead.engine.pipeline import Pipeline
 from keystead.engine.replicated import until_replicated
-from keystead.engine.scan import scan
+from keystead.engine.scan import run_of, scan
 from keystead.engine.scripts import Script
 from keystead.engine.server_time import sync_clock
 
@@ -45,6 +45,7 @@ __all__ = [
     "connect",
     "lookout",
     "parse",
+    "run_of",
     "scan",
     "sync_clock",
     "until_replicated",

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 
-import redis.exceptions
-
 from keystead.engine.client import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, Unavailable
 from keystead.keys.executor import Argument, Reply
 
@@ -44,7 +43,7 @@ async def scan(
     walked, asked, started = 0, 0, loop.time()
     batch: list[bytes] = []
     for node, size in zip(nodes, sizes, strict=True):
-        identity = await _identity(node)
+        identity = await run_of(node)
         cursor, of_node = b"0", 0
         while True:
             cursor, keys = await node.run(("SCAN", cursor, *options), _page, repeat=True)
@@ -61,7 +60,7 @@ async def scan(
             if keys_per_second is not None:
                 await asyncio.sleep(max(0.0, started + asked / keys_per_second - loop.time()))
         walked += size
-        if await _identity(node) != identity:
+        if await run_of(node) != identity:
             raise Unavailable("a server restarted or was replaced while its keys were walked; walk again")
     if batch:
         yield batch
@@ -82,10 +81,11 @@ def _page(reply: Reply) -> tuple[bytes, list[bytes]]:
     return bytes(reply[0]), list(reply[1])
 
 
-async def _identity(node: Valkey) -> bytes:
-    """Which run of which server answers; a cursor means nothing to another one."""
+async def run_of(node: Valkey) -> bytes:
+    """Which run of which server answers; a cursor means nothing to another one. Empty if it does not say."""
     try:
-        facts = await node.run(("INFO", "server"), bytes, repeat=True)
-    except redis.exceptions.NoPermissionError:  # a user who may only read keys; the check is then left out
+        facts = await node.call(("INFO", "server"), repeat=True)
+    except ErrorReply:  # a user who may only read keys; the check is then left out
         return b""
-    return next((line for line in facts.split(b"\r\n") if line.startswith(b"run_id:")), b"")
+    lines = facts.splitlines() if isinstance(facts, bytes) else []
+    return next((line for line in lines if line.startswith(b"run_id:")), b"")

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
-from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey
+from keystead.engine import ErrorReply, KeyMoved, Lookout, Valkey, run_of
 from keystead.errors import Invalid, Unavailable
 from keystead.keys import Reply
 from keystead.survey.sparing import get_to_know, hold_back
@@ -144,7 +144,7 @@ class Walk:
             return 0
 
     async def _of_node(self, node: Valkey, most: int | None) -> AsyncIterator[Page]:
-        identity = await _identity(node)
+        identity = await run_of(node)
         await get_to_know(node, self.stride)
         given = 0
         asked: _Asked | None = await self._ask(node, b"0", [])
@@ -173,7 +173,7 @@ class Walk:
         finally:
             if asked is not None:
                 asked.answers.cancel()
-        if await _identity(node) != identity:
+        if await run_of(node) != identity:
             raise Unavailable("it restarted or was replaced while its keys were walked, so some may be missing")
 
     def _goes_on(self, cursor: bytes | None, names: list[bytes], given: int, most: int | None) -> bool:
@@ -308,13 +308,3 @@ async def _timed(node: Valkey, raw: bytes, replies: int) -> tuple[list[Reply], f
     began = time.monotonic()
     answers = await node.call_packed(raw, replies, repeat=True)
     return answers, time.monotonic() - began
-
-
-async def _identity(node: Valkey) -> bytes:
-    """Which run of which server answers; a cursor means nothing to another one. Empty if it does not say."""
-    try:
-        facts = await node.call(("INFO", "server"), repeat=True)
-    except ErrorReply:
-        return b""
-    lines = facts.splitlines() if isinstance(facts, bytes) else []
-    return next((line for line in lines if line.startswith(b"run_id:")), b"")
