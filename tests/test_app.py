@@ -97,3 +97,13 @@ async def test_bad_network_is_refused_before_anything_is_reached():
     with pytest.raises(Invalid, match=r"http\.uncounted_networks"):
         async with app.running():
             pass
+
+
+async def test_with_a_server_a_database_and_a_secret_of_its_own_no_directory_is_needed(valkey_server, tmp_path):
+    flags = {"valkey.url": valkey_server.url, "store.url": f"sqlite:///{tmp_path / 'rows.sqlite'}",
+             "installation.directory": "/proc/keystead", "store.files_url": (tmp_path / "files").as_uri()}
+    async with installation(**flags, **{"installation.secret": "s" * 40}).running() as running:
+        assert not running.data_directory.exists()
+    with pytest.raises(Invalid, match="writable"):
+        async with installation(**flags).running():
+            pass

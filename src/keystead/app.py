@@ -288,8 +288,11 @@ class App:
             database = await stack.enter_async_context(Database.open(self.database_url))
             on_step("Bringing tables up to date")
             await database.migrate()
-            if self._needs_directory:
+            try:
                 write_mark(self.data_directory)
+            except Invalid:
+                if self._needs_directory:
+                    raise
             tables = FamilyTables(catalogue)
             await tables.ensure(database)
             outbox = SqlOutbox(database, valkey, book, queue=ROOMS_QUEUE, clock=clock)

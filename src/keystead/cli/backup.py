@@ -23,7 +23,7 @@ from keystead.cli.output import (
     write,
     write_json,
 )
-from keystead.cli.session import run_settings, wait_for
+from keystead.cli.session import SET, run_settings, setting_pairs, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -138,6 +138,11 @@ def restore(
         bool, typer.Option("--replace", help="Also where there is something: keys, rows and files that are there go; "
                            "what was in a data directory is moved beside it.")
     ] = False,
+    settings_given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", show_default=False,
+                     help="Any setting of the target, such as store.url=postgresql://...; may be given several times."),
+    ] = None,
     passphrase_file: PassphraseOption = None,
     format: FormatOption = Format.TABLE,
 ) -> None:
@@ -148,6 +153,7 @@ def restore(
     with --replace. Messages that waited at the moment of the backup go out when it starts, also those that had gone
     out since; --hold-sending lets you look first.
     """
+    context.meta[SET] = {**context.meta.get(SET, {}), **setting_pairs(settings_given)}
     settings = run_settings(context, backup_passphrase_file=_text(passphrase_file))
     from keystead.backup import Restore
 

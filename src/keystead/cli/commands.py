@@ -1,6 +1,5 @@
 """The tree of commands. Each one's work lies in a module of its own and is imported when it runs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -37,10 +36,8 @@ from keystead.cli import (
     up,
     worker,
 )
-from keystead.cli.output import printable
 from keystead.cli.place import placed
-from keystead.cli.session import SET
-from keystead.errors import Invalid
+from keystead.cli.session import SET, setting_pairs
 
 program = typer.Typer(
     name="keystead",
@@ -79,13 +76,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-def _pairs(given: Sequence[str]) -> dict[str, str]:
-    for text in given:
-        if "=" not in text:
-            raise Invalid(f"--set takes NAME=VALUE, such as log.level=debug, not {printable(text)}")
-    return {name.strip(): value for name, _, value in (text.partition("=") for text in given)}
-
-
 @program.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
@@ -105,7 +95,7 @@ def start(
 ) -> None:
     """Settings come from flags, then the environment (KEYSTEAD_HTTP_PORT=8500), then the settings file."""
     context.obj = settings_file
-    context.meta[SET] = _pairs(settings_given or ())
+    context.meta[SET] = setting_pairs(settings_given)
     if context.invoked_subcommand is None:
         print(context.get_help())
 

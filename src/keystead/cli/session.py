@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -44,6 +44,14 @@ def run_settings(context: typer.Context, **flags: object) -> "Settings":
             _told.add(name)
             note(f"{printable(name)} in the environment is no setting" + (f"; did you mean {near}?" if near else ""))
     return settings
+
+
+def setting_pairs(given: Sequence[str] | None) -> dict[str, str]:
+    """Names and values of ``--set``."""
+    for text in given or ():
+        if "=" not in text:
+            raise Invalid(f"--set takes NAME=VALUE, such as log.level=debug, not {printable(text)}")
+    return {name.strip(): value for name, _, value in (text.partition("=") for text in given or ())}
 
 
 def common_options(context: typer.Context) -> list[str]:
