@@ -15,7 +15,7 @@ import json
 import os
 import pkgutil
 import runpy
-import select
+import selectors
 import signal
 import socket
 import subprocess
@@ -47,9 +47,11 @@ class Warm:
         """``python -m MODULE ARGUMENTS`` with an empty input. Gives its exit code (negative: a signal)."""
         pid, told = self.start(module, arguments, cwd=cwd, env=env, out=out.fileno(), err=err.fileno())
         try:
-            if not select.select([told], [], [], seconds)[0]:
-                os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired([module, *arguments], seconds)
+            with selectors.DefaultSelector() as waiting:
+                waiting.register(told, selectors.EVENT_READ)
+                if not waiting.select(seconds):
+                    os.kill(pid, signal.SIGKILL)
+                    raise subprocess.TimeoutExpired([module, *arguments], seconds)
             return exit_code(told)
         finally:
             os.close(told)
@@ -134,8 +136,9 @@ def _watch(request: dict[str, Any], files: list[int]) -> None:
     if pid:
         for file in standing:
             os.close(file)
-        os.write(telling, b"%d\n" % pid)
-        os.write(telling, b"%d\n" % os.waitpid(pid, 0)[1])
+        with suppress(BrokenPipeError):  # nobody wants to know any more
+            os.write(telling, b"%d\n" % pid)
+            os.write(telling, b"%d\n" % os.waitpid(pid, 0)[1])
         os._exit(0)
     os.close(telling)
     for number, file in enumerate(standing):
