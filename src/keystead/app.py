@@ -18,7 +18,7 @@ from keystead.settings import Settings
 if TYPE_CHECKING:
     from keystead.alerting import Alerting
     from keystead.backup import Backup, Installation
-    from keystead.edge import Guard, Tickets
+    from keystead.edge import Endings, Guard, Tickets
     from keystead.engine import EmbeddedServer, Valkey
     from keystead.jobs import JobBook, ProgramJobs, Recurring, RecurringList
     from keystead.keys import Keyspace, Layout, Registry
@@ -58,6 +58,7 @@ class Running:
     registry: "Registry"
     guard: "Guard"
     tickets: "Tickets"
+    endings: "Endings"
     database: "Database"
     outbox: "SqlOutbox"
     files: "Files"
@@ -216,14 +217,14 @@ class App:
                     import_module(found.name)
         return FamilyTables(self.catalogue())
 
-    def tickets(self, clock: Clock | None = None) -> "Tickets":
+    def tickets(self, clock: Clock | None = None, endings: "Endings | None" = None) -> "Tickets":
         """Tickets under the secret of the data directory; makes the secret on first use. Needs no server.
 
         They last in real time, however fast the installation's clock runs.
         """
         from keystead.edge import Tickets
 
-        return Tickets(self.secret, real(clock or SystemClock()))
+        return Tickets(self.secret, real(clock or SystemClock()), endings)
 
     @asynccontextmanager
     async def running(
@@ -239,7 +240,7 @@ class App:
         """
         from keystead import alerting
         from keystead.backup import require_whole
-        from keystead.edge import LOOPBACK, Guard, Networks
+        from keystead.edge import LOOPBACK, TICKET_MOST_SECONDS, Endings, Guard, Networks
         from keystead.engine import connect, sync_clock
         from keystead.jobs import ROOMS_QUEUE, JobBook, ProgramJobs, RecurringList
         from keystead.keys import sealing
@@ -284,7 +285,9 @@ class App:
             await require_whole(valkey)
             await sync_clock(valkey, clock)
             await agree_on_lanes(valkey)
-            tickets = self.tickets(clock)
+            longest_seconds = max(settings.http.session_seconds, TICKET_MOST_SECONDS)
+            endings = await Endings.open(valkey, real(clock), keeps_seconds=longest_seconds)
+            tickets = self.tickets(clock, endings)
             database = await stack.enter_async_context(Database.open(self.database_url))
             on_step("Bringing tables up to date")
             await database.migrate()
@@ -300,7 +303,7 @@ class App:
             files = Files(valkey, database, objects, clock)
             uploads = Uploads(valkey, database, files, outbox, book, tickets, clock)
             rotation = Rotation(valkey, database, catalogue, clock, tables=tables)
-            users = Users(valkey, database, outbox, clock)
+            users = Users(valkey, database, outbox, clock, endings)
             store_jobs.register(book, Sweep(valkey, database, objects, clock), uploads)
             stats_jobs.register(book, rotation, valkey, clock)
             members_jobs.register(book, valkey, Attribution(database, outbox, clock), clock)
@@ -330,6 +333,7 @@ class App:
                 registry=registry,
                 guard=Guard(valkey, uncounted=Networks(LOOPBACK.networks + uncounted.networks)),
                 tickets=tickets,
+                endings=endings,
                 database=database,
                 outbox=outbox,
                 files=files,

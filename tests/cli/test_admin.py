@@ -1,6 +1,9 @@
 """``keystead admin key``."""
 
+import asyncio
 import json
+
+import pytest
 
 from .command import keystead
 
@@ -26,3 +29,17 @@ def test_what_makes_no_sense_is_one_line(tmp_path):
     for arguments in (("create", "shop", "--scope", "everything"), ("create", "shop", "--scope", "jobs", "--days", "0"),
                       ("revoke", "nobody")):
         assert keystead("admin", "key", *arguments, cwd=tmp_path).refused()
+
+
+async def test_all_sessions_are_ended_at_once(valkey, server):
+    from keystead.clock import SystemClock
+    from keystead.edge import Endings, TicketExpired, Tickets
+    from keystead.web.callers import OPERATOR, SESSION_PURPOSE
+
+    issued = Tickets(bytes(32), SystemClock()).issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=600)
+    assert keystead("admin", "end-sessions", "--url", server.url).code == 0
+    tickets = Tickets(bytes(32), SystemClock(), await Endings.open(valkey, SystemClock(), keeps_seconds=600))
+    with pytest.raises(TicketExpired):
+        tickets.read(SESSION_PURPOSE, issued)
+    await asyncio.sleep(1)  # hosts may differ by a moment
+    assert tickets.read(SESSION_PURPOSE, tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=600))

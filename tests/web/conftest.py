@@ -50,7 +50,7 @@ async def running(valkey, valkey_server, tables, tmp_path) -> AsyncIterator[Runn
     async with app.running() as found:
         yield replace(
             found, valkey=valkey, guard=Guard(valkey), registry=Registry([EDGE], valkey.layout),
-            tickets=Tickets(bytes(32), found.clock),
+            tickets=Tickets(bytes(32), found.clock, found.endings),
         )
 
 

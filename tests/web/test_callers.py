@@ -1,11 +1,14 @@
 """Cookie or bearer token → caller."""
 
+import asyncio
+from collections.abc import Coroutine
+
 import pytest
 
 from keystead.clock import SystemClock
-from keystead.edge import ANONYMOUS, Caller, CallerKind, Tickets, user_token
+from keystead.edge import ANONYMOUS, Caller, CallerKind, Endings, Tickets, user_token
 from keystead.operations import AdminKeys
-from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, identify
+from keystead.web.callers import OPERATOR, SESSION_PURPOSE, TOKEN_PURPOSE, cookie_name, ends_with_proof, identify
 
 TICKETS = Tickets(bytes(32), SystemClock())
 NAME = cookie_name(8400)
@@ -91,3 +94,32 @@ async def test_a_key_is_a_program_with_its_scopes_and_a_wrong_one_is_told(databa
     assert not identify([bearer("nonsense")], TICKETS, NAME, keys).wrong_key
     everything = await keys.create("town", ["*"])
     assert identify([bearer(everything.text)], TICKETS, NAME, keys).caller.may("jobs")
+
+
+async def test_log_out_closes_what_the_session_opened(valkey, monkeypatch):
+    monkeypatch.setattr("keystead.web.callers.KEY_LOOK_SECONDS", 0.01)
+    endings = await Endings.open(valkey, SystemClock(), keeps_seconds=60)
+    tickets = Tickets(bytes(32), SystemClock(), endings)
+    sent = f"c={tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=60)}"
+    found = identify([(b"cookie", sent.encode())], tickets, "c")
+    assert found.ticket is not None
+    opened = asyncio.Event()
+
+    async def watch() -> None:
+        async with asyncio.timeout(None) as limit:
+            with ends_with_proof(limit, found, tickets, None):
+                opened.set()
+                await asyncio.Event().wait()
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(_ends(watch()))
+        await opened.wait()
+        await asyncio.sleep(0.1)
+        assert not watching.done()
+        await endings.end(found.ticket.uid)
+        await watching
+
+
+async def _ends(work: Coroutine[None, None, None]) -> None:
+    with pytest.raises(TimeoutError):
+        await work

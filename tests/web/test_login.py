@@ -6,8 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
+from keystead.edge import Endings, TicketExpired, Tickets
 from keystead.edge.keys import LOGIN_IP
-from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, cookie_name
+from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, SESSION_PURPOSE, cookie_name
 from keystead.web.login import local_path
 
 from .conftest import PORT
@@ -104,6 +105,32 @@ async def test_one_who_is_known_needs_no_log_in_page(operator):
 async def test_logging_out_takes_the_cookie_away(operator):
     answer = await operator.post("/logout", headers=ORIGIN)
     assert answer.status_code == 303 and "Max-Age=0" in answer.headers["set-cookie"]
+
+
+async def test_logging_out_ends_copies_of_the_cookie_and_no_other_session(visitor, running, valkey):
+    one, other = (running.tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=60) for _ in range(2))
+    thief = visitor(cookies={cookie_name(PORT): one})
+    assert (await thief.get("/api/1/keys")).status_code == 200
+    assert (await visitor(cookies={cookie_name(PORT): one}).post("/logout", headers=ORIGIN)).status_code == 303
+    assert (await thief.get("/api/1/keys")).status_code == 401
+    assert (await thief.get("/session")).json() == {"known": False}
+    assert (await visitor(cookies={cookie_name(PORT): other}).get("/api/1/keys")).status_code == 200
+    # Another process, and one that is started later, know it from the server.
+    elsewhere = await Endings.open(valkey, running.clock, keeps_seconds=60)
+    tickets = Tickets(bytes(32), running.clock, elsewhere)
+    with pytest.raises(TicketExpired):
+        tickets.read(SESSION_PURPOSE, one)
+    assert tickets.read(SESSION_PURPOSE, other)
+
+
+async def test_log_out_that_nobody_would_remember_is_no_log_out(operator, valkey):
+    await valkey.config_set("maxmemory", 1)
+    try:
+        answer = await operator.post("/logout", headers=ORIGIN)
+    finally:
+        await valkey.config_set("maxmemory", 0)
+    assert answer.status_code == 503 and "still logged in" in answer.text and "set-cookie" not in answer.headers
+    assert (await operator.get("/session")).json() == {"known": True}
 
 
 async def test_attempts_are_counted_and_a_success_is_given_back(visitor, ticket, valkey):

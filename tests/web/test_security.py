@@ -210,3 +210,22 @@ async def test_guessing_at_the_log_in_is_limited_and_blocked(site):
         tried = [(await guesser.post("/login", data={"ticket": f"x{n}"}, headers=ORIGIN)).status_code
                  for n in range(14)]
         assert tried[:10] == [401] * 10 and 429 in tried[10:] and set(tried[10:]) <= {429, 403}
+
+
+async def test_tokens_of_a_person_end_with_the_person(site):
+    _, running, ask = site
+    key = {"Authorization": f"Bearer {(await running.admin_keys.create('shop', ('users',))).text}"}
+    subs = [(await ask.post("/api/1/users", json={"provider": "shop", "provider_sub": who}, headers=key)).json()["sub"]
+            for who in ("1", "2")]
+    given = [(await ask.post(f"/api/1/users/{sub}/tokens", json={}, headers=key)).json()["token"] for sub in subs]
+    gone, stays = ({"Authorization": f"Bearer {token}"} for token in given)
+    assert (await ask.post("/api/1/users/me/visits", headers=gone)).status_code == 204
+    assert (await ask.delete(f"/api/1/users/{subs[0]}", headers=key)).status_code == 202
+    assert (await ask.post("/api/1/users/me/visits", headers=gone)).status_code == 401
+    assert (await ask.post("/api/1/users/me/visits", headers=stays)).status_code == 204
+    # Until their row is gone the person can be given a token; it ends with the row.
+    late = await ask.post(f"/api/1/users/{subs[0]}/tokens", json={}, headers=key)
+    assert late.status_code == 201
+    await running.users.remove(subs[0])
+    token = {"Authorization": f"Bearer {late.json()['token']}"}
+    assert (await ask.post("/api/1/users/me/visits", headers=token)).status_code == 401

@@ -1,4 +1,4 @@
-"""``keystead admin``: the keys with which programs use the HTTP interface."""
+"""``keystead admin``: the keys with which programs use the HTTP interface, and the end of all sessions."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -9,7 +9,7 @@ import typer
 
 from keystead.cli.output import Format, FormatOption, emit, note, printable, table, write, write_json
 from keystead.cli.place import refuse_beside_demo
-from keystead.cli.session import run_settings, wait_for
+from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -86,6 +86,27 @@ def _settings(context: typer.Context) -> "Settings":
     settings = run_settings(context)
     refuse_beside_demo(context, settings)
     return settings
+
+
+def end_sessions(context: typer.Context) -> None:
+    """Log everybody out of the dashboard. Servers that run refuse their cookies within a few seconds."""
+    from keystead.app import App
+    from keystead.clock import real
+    from keystead.edge import TICKET_MOST_SECONDS, Endings
+    from keystead.engine import sync_clock
+    from keystead.web.callers import OPERATOR, SESSION_PURPOSE
+
+    settings = run_settings(context)
+
+    async def end() -> None:
+        async with connected(settings) as valkey:
+            clock = App(settings).clock()
+            await sync_clock(valkey, clock)
+            longest_seconds = max(settings.http.session_seconds, TICKET_MOST_SECONDS)
+            await Endings(valkey, real(clock), keeps_seconds=longest_seconds).end_all(SESSION_PURPOSE, OPERATOR)
+
+    wait_for(end())
+    note("everybody is logged out; `keystead login-link` prints a new link")
 
 
 async def _with_keys(settings: "Settings", work: "Callable[[AdminKeys], Awaitable[T]]") -> T:

@@ -3,9 +3,11 @@
 from keystead.edge.addresses import LOOPBACK, ClientAddress, Networks, client_address
 from keystead.edge.blocks import Block, Blocks
 from keystead.edge.callers import ANONYMOUS, EVERY_SCOPE, SCOPES, USER_HEADER, USERS_SCOPE, Caller, CallerKind
+from keystead.edge.endings import Endings
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.idempotency import Begun, KeptAnswer, Repeats
+from keystead.edge.keys import TICKET_MOST_SECONDS
 from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
@@ -34,6 +36,7 @@ __all__ = [
     "ClientAddress",
     "Decision",
     "EVERY_SCOPE",
+    "Endings",
     "Forbidden",
     "Guard",
     "IpLimit",
@@ -53,6 +56,7 @@ __all__ = [
     "RESET_PASSWORD",
     "Repeats",
     "SCOPES",
+    "TICKET_MOST_SECONDS",
     "Ticket",
     "TicketExpired",
     "TicketRefused",

@@ -11,8 +11,10 @@ from keystead.keys import (
     Keyspace,
     Kind,
     MapKey,
+    OnCorrupt,
     Personal,
     Sliding,
+    SortedSetKey,
     StringKey,
 )
 from keystead.patterns import FixedWindow, WhenAway
@@ -94,6 +96,11 @@ TICKET_USED = FlagKey(
     EDGE, "tickets:used:{sha256}", tag="tickets:{sha256}", ttl=AtMost(7 * 86400),
     purpose="a single-use ticket that was used; the hash is of its identifier", writers=("edge.tickets",),
     readers=("edge.tickets",),
+)
+TICKETS_ENDED: SortedSetKey[str] = SortedSetKey(
+    EDGE, "tickets:ended", str, tag="tickets", member="identifier of a ticket, or a hash of whose tickets all ended",
+    score="unix time of its end", purpose="tickets that ended before their time, until that is over too",
+    writers=("edge.endings",), readers=("edge.endings",), dead_letter=OnCorrupt.MISS,
 )
 # Encrypted with what only the client and this installation know together, so it is nobody's data here.
 REPEAT: MapKey[bytes] = MapKey(

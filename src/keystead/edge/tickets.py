@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from keystead.clock import Clock
+from keystead.edge.endings import Endings
 from keystead.edge.keys import TICKET_MOST_SECONDS, TICKET_USED
 from keystead.edge.refusals import TicketExpired, TicketTampered, TicketUsed
 from keystead.engine import Valkey
@@ -39,16 +40,18 @@ class Ticket(msgspec.Struct, frozen=True, array_like=True):
     uid: str
     once: bool = False
     scopes: tuple[str, ...] = ()
+    issued_at: float = 0.0
 
 
 class Tickets:
-    """Issues and reads tickets under one secret."""
+    """Issues and reads tickets under one secret. Without ``endings`` each lasts for all of its time."""
 
-    def __init__(self, secret: bytes, clock: Clock) -> None:
+    def __init__(self, secret: bytes, clock: Clock, endings: Endings | None = None) -> None:
         if len(secret) < SECRET_BYTES:
             raise Invalid(f"the ticket secret is too short: {len(secret)} bytes, at least {SECRET_BYTES} are needed")
         self._secret = secret
         self._clock = clock
+        self._endings = endings
 
     def issue(
         self, purpose: str, subject: str, *, lasts_seconds: float, once: bool = False, scopes: tuple[str, ...] = ()
@@ -56,12 +59,13 @@ class Tickets:
         """A ticket for ``purpose`` that counts until ``lasts_seconds`` from now. Remembers nothing: no I/O."""
         if once and lasts_seconds > TICKET_MOST_SECONDS:
             raise Invalid(f"a single-use ticket lasts at most {TICKET_MOST_SECONDS} seconds, not {lasts_seconds:g}")
-        ticket = Ticket(purpose, subject, self._clock.now() + lasts_seconds, secrets.token_urlsafe(12), once, scopes)
+        now = self._clock.now()
+        ticket = Ticket(purpose, subject, now + lasts_seconds, secrets.token_urlsafe(12), once, scopes, now)
         body = _to_text(msgspec.json.encode(ticket))
         return f"{body}.{self._signature(body)}"
 
     def read(self, purpose: str | tuple[str, ...], text: str) -> Ticket:
-        """What the ticket says, if it was issued here, for this purpose or one of these, and its time is not over.
+        """What the ticket says, if it was issued here, for this purpose or one of these, and has not ended.
 
         Refuses with ``TicketTampered`` or ``TicketExpired``. Does not say whether a single-use ticket was used.
         """
@@ -79,7 +83,14 @@ class Tickets:
             raise TicketTampered("this ticket is for something else")
         if ticket.expires_at <= self._clock.now():
             raise TicketExpired("this ticket has expired")
+        if self.has_ended(ticket):
+            raise TicketExpired("this ticket was ended before its time")
         return ticket
+
+    def has_ended(self, ticket: Ticket) -> bool:
+        """Whether a ticket that was read before was ended before its time. Asks nobody."""
+        return self._endings is not None and self._endings.has(
+            ticket.purpose, ticket.subject, ticket.uid, ticket.issued_at)
 
     async def redeem(self, valkey: Valkey, purpose: str, text: str) -> Ticket:
         """``read``, and use a single-use ticket up: of any number of callers at once, one gets it.

@@ -53,7 +53,7 @@ class TokenWanted(BaseModel):
 
 
 class TokenMade(BaseModel):
-    """A bearer token with which the person may do what is theirs. It cannot be taken back before its time."""
+    """A bearer token with which the person may do what is theirs. It ends with its time, or with the person."""
 
     token: str
     expires_at: float = Field(description="unix seconds")

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from keystead.clock import Clock
-from keystead.edge import Page, PageRequest, make_cursor
+from keystead.edge import USER_PURPOSE, Endings, Page, PageRequest, make_cursor
 from keystead.engine import Valkey
 from keystead.errors import Invalid, NotFound, ReplyLost, Unavailable
 from keystead.ids import UserSub, new_uid
@@ -48,8 +48,11 @@ class _LostRace(Exception):
 class Users:
     """Makes people and finds them."""
 
-    def __init__(self, valkey: Valkey, database: Database, outbox: SqlOutbox, clock: Clock) -> None:
+    def __init__(
+        self, valkey: Valkey, database: Database, outbox: SqlOutbox, clock: Clock, endings: Endings | None = None,
+    ) -> None:
         self._valkey, self._database, self._outbox, self._clock = valkey, database, outbox, clock
+        self._endings = endings
 
     async def ensure(
         self, provider: str, provider_sub: str, *, given_name: str = "", family_name: str = "",
@@ -109,8 +112,8 @@ class Users:
     async def leave(self, sub: UserSub) -> None:
         """Forget who the person is: identities and names at once, the row when every room has let go of them.
 
-        Whoever comes with the same identity afterwards is somebody new. ``NotFound`` without the person. Call
-        ``Contacts.erase`` first; both may be repeated.
+        Whoever comes with the same identity afterwards is somebody new, and tokens of the person work no more.
+        ``NotFound`` without the person. Call ``Contacts.erase`` first; both may be repeated.
         """
         async with self._database.transaction() as sql:
             user = await lock_person(sql, sub)
@@ -118,11 +121,18 @@ class Users:
             await sql.execute(update(USERS).where(USERS.c.id == user).values(
                 given_name="", family_name="", timezone=None))
             await self._outbox.enqueue(sql, LEFT_JOB, user_sub=sub)
+        with suppress(Unavailable):  # the job that takes the row away ends them too
+            await self._end_tokens(sub)
 
     async def remove(self, sub: UserSub) -> None:
         """Take the row away, and what rows of other rooms still hang on it. Safe to repeat."""
         async with self._database.transaction() as sql:
             await sql.execute(delete(USERS).where(USERS.c.sub == sub))
+        await self._end_tokens(sub)
+
+    async def _end_tokens(self, sub: UserSub) -> None:
+        if self._endings is not None:
+            await self._endings.end_all(USER_PURPOSE, sub)
 
     @staticmethod
     async def _of_identity(sql: AsyncConnection, provider: str, provider_sub: str) -> Member | None:

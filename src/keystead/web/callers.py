@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, TicketRefused, Tickets
+from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, Ticket, TicketRefused, Tickets
 from keystead.operations import KEY_PREFIX, AdminKeys
 
 LOGIN_PURPOSE = "login"
@@ -21,7 +21,7 @@ class Identified:
     """Who it is, until when that counts, and whether a browser sent the proof by itself (a cookie).
 
     ``wrong_key``: it came with a key that nobody has, or that was taken back; whoever tries many is slowed down.
-    ``key_id``: the key it came with, which may be taken back meanwhile.
+    ``key_id`` or ``ticket``: what it came with, which may be taken back or ended meanwhile.
     """
 
     caller: Caller
@@ -29,6 +29,7 @@ class Identified:
     by_cookie: bool = False
     wrong_key: bool = False
     key_id: str = ""
+    ticket: Ticket | None = None
 
 
 NOBODY = Identified(ANONYMOUS)
@@ -68,7 +69,7 @@ def _by_cookie(cookie: str, tickets: Tickets) -> Identified:
         ticket = tickets.read(SESSION_PURPOSE, cookie)
     except TicketRefused:
         return NOBODY
-    return Identified(Caller(CallerKind.OPERATOR, ticket.subject), ticket.expires_at, by_cookie=True)
+    return Identified(Caller(CallerKind.OPERATOR, ticket.subject), ticket.expires_at, by_cookie=True, ticket=ticket)
 
 
 def _by_token(text: str, tickets: Tickets, keys: AdminKeys | None) -> Identified:
@@ -79,7 +80,7 @@ def _by_token(text: str, tickets: Tickets, keys: AdminKeys | None) -> Identified
     except TicketRefused:
         return NOBODY
     if ticket.purpose == USER_PURPOSE:
-        return Identified(Caller(CallerKind.USER, ticket.subject), ticket.expires_at)
+        return Identified(Caller(CallerKind.USER, ticket.subject), ticket.expires_at, ticket=ticket)
     kind = CallerKind.OPERATOR if ticket.subject == OPERATOR else CallerKind.PROGRAM
     return Identified(Caller(kind, ticket.subject, frozenset(ticket.scopes)), ticket.expires_at)
 
@@ -93,15 +94,22 @@ def _by_key(text: str, keys: AdminKeys) -> Identified:
 
 
 @contextmanager
-def ends_with_key(limit: asyncio.Timeout, key_id: str, keys: AdminKeys | None) -> Iterator[None]:
-    """A key that is taken back closes what it opened: ``limit`` is over soon after that."""
-    if keys is None or not key_id:
+def ends_with_proof(
+    limit: asyncio.Timeout, found: Identified, tickets: Tickets, keys: AdminKeys | None
+) -> Iterator[None]:
+    """A key that is taken back, and a log-out, close what was opened: ``limit`` is over soon after that."""
+    if found.ticket is None and (keys is None or not found.key_id):
         yield
         return
     loop = asyncio.get_running_loop()
 
+    def works() -> bool:
+        if found.ticket is not None:
+            return not tickets.has_ended(found.ticket)
+        return keys is not None and keys.works(found.key_id)
+
     def look() -> None:
-        if keys.works(key_id):
+        if works():
             waiting.append(loop.call_later(KEY_LOOK_SECONDS, look))
             del waiting[0]
         elif not limit.expired():
@@ -112,6 +120,13 @@ def ends_with_key(limit: asyncio.Timeout, key_id: str, keys: AdminKeys | None) -
         yield
     finally:
         waiting[0].cancel()
+
+
+def session_of(headers: Headers, tickets: Tickets, cookie_name: str) -> Ticket | None:
+    """The session whose cookie a request carries, if it has not ended; whatever else the request carries."""
+    cookie = next((found for name, value in headers if name == b"cookie"
+                   and (found := _cookie_value(value.decode("latin-1"), cookie_name))), "")
+    return _by_cookie(cookie, tickets).ticket
 
 
 def _cookie_value(header: str, name: str) -> str:

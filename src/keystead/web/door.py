@@ -38,7 +38,7 @@ from keystead.errors import Invalid, KeysteadError, LimitReached
 from keystead.ids import new_uid
 from keystead.operations import AdminKeys
 from keystead.telemetry import counts, logger
-from keystead.web.callers import Identified, ends_with_key, identify
+from keystead.web.callers import Identified, ends_with_proof, identify
 from keystead.web.names import HostNames, same_origin
 from keystead.web.requests_seen import request_seen
 
@@ -219,7 +219,7 @@ class Door:
         left = None if found.expires_at is None else found.expires_at - self._clock.now()
         try:
             async with asyncio.timeout(left) as limit:
-                with ends_with_key(limit, found.key_id, self._keys):
+                with ends_with_proof(limit, found, self._tickets, self._keys):
                     await self.app(scope, receive, answer)
         except TimeoutError:
             await answer.send({"type": "websocket.close", "code": SESSION_ENDED, "reason": "log-in ended"})

@@ -17,7 +17,7 @@ from keystead.edge import (
     problem_of,
 )
 from keystead.errors import LimitReached, Unavailable
-from keystead.web.callers import LOGIN_PURPOSE, SESSION_PURPOSE
+from keystead.web.callers import LOGIN_PURPOSE, SESSION_PURPOSE, session_of
 from keystead.web.plain_pages import exchange_page, login_needed_page, plain_page, refused_ticket_page
 
 HOME = "/"
@@ -65,7 +65,13 @@ def routes(running: Running, cookie_name: str) -> APIRouter:
         return answer
 
     @router.post("/logout")
-    async def log_out() -> Response:
+    async def log_out(request: Request) -> Response:
+        session = session_of(request.scope["headers"], running.tickets, cookie_name)
+        if session is not None:
+            try:
+                await running.endings.end(session.uid)
+            except Unavailable as refusal:
+                return _later(refusal, "You are still logged in. Log out again in a little while.")
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(cookie_name, httponly=True, samesite="strict")
         return answer
@@ -88,10 +94,12 @@ def _caller(request: Request) -> Caller:
     return caller
 
 
-def _later(refusal: LimitReached | Unavailable) -> Response:
+def _later(
+    refusal: LimitReached | Unavailable, then: str = "Open your link again in a little while."
+) -> Response:
     """For what time will mend. A person waits before this page, so it is no problem document."""
     problem = problem_of(refusal)
-    page = plain_page("Not now", f"<p>{escape(problem.message)}</p><p>Open your link again in a little while.</p>",
+    page = plain_page("Not now", f"<p>{escape(problem.message)}</p><p>{escape(then)}</p>",
                       status=problem.status)
     page.headers.update(problem.headers)
     return page

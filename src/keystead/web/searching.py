@@ -33,7 +33,7 @@ JOB_UID: Final = re.compile(r"[A-Za-z0-9_.:-]{8,100}")
 # What somebody must be allowed to touch to be told of something of a kind.
 SCOPES: Final[dict[Kind, str]] = {
     "key": "keys", "pattern": "keys", "setting": "keys", "admin key": "admin", "message": "messaging",
-    "person": "messaging", "job": "jobs", "tenant": "jobs", "statistic": "stats",
+    "person": "users", "job": "jobs", "tenant": "jobs", "statistic": "stats",
 }
 UNDERSTOOD: Final = (
     ("a key", "written out in full"), ("a pattern", "such as sms:*, or words of its purpose"),

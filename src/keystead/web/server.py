@@ -47,7 +47,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     """The whole HTTP server over running services. ``port`` is the one it will be reached at."""
     sampler = Sampler(running.valkey, real(running.clock))
     census = running.alerting.census
-    watching: list[Work] = [Housekeeping(running).run, running.admin_keys.run]
+    watching: list[Work] = [Housekeeping(running).run, running.admin_keys.run, running.endings.run]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ from nicegui import ui
 from starlette.responses import RedirectResponse, Response
 
 from keystead.app import Running
-from keystead.edge import Caller
+from keystead.edge import USERS_SCOPE, Caller
 from keystead.ids import UserSub
 from keystead.jobs import Inspection, Tenants
 from keystead.members.searching import find_people
@@ -162,7 +162,7 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
 
     @page("/people", title=f"People · {TITLE}")
     async def people(request: Request, q: str = "", before: int | None = None) -> Response | None:
-        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+        if (refusal := _refusal(request, USERS_SCOPE)) is not None:
             return refusal
         # A number that no database has is after everybody.
         await show_people(running, sampler, q[:300], before if before is None or 0 <= before < 2**63 else None)
@@ -170,7 +170,8 @@ def mount(app: FastAPI, running: Running, sampler: Sampler, census: Census) -> l
 
     @page("/people/{sub:path}", title=f"Person · {TITLE}")
     async def one_person(request: Request, sub: str) -> Response | None:
-        if (refusal := _refusal(request, MESSAGES_SCOPE)) is not None:
+        # Who they are, and what was written to them.
+        if (refusal := _refusal(request, USERS_SCOPE) or _refusal(request, MESSAGES_SCOPE)) is not None:
             return refusal
         if not sub:
             return RedirectResponse("/people", 303)

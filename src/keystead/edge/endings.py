@@ -1,0 +1,95 @@
+"""Tickets that ended before their time: sessions that were logged out, and all tickets of somebody who is gone.
+
+They are few, so whoever reads tickets keeps them in memory and asks nobody: one that was ended here does not count from
+that moment on, one that was ended elsewhere within ``REFRESH_SECONDS`` and a moment.
+"""
+
+import asyncio
+from hashlib import sha256
+from itertools import takewhile
+from typing import Final, Self
+
+from keystead.clock import Clock
+from keystead.edge.keys import TICKETS_ENDED
+from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
+from keystead.errors import Unavailable
+from keystead.telemetry import logger
+
+REFRESH_SECONDS: Final = 2.0
+# Looked at again each time: hosts set their clocks by the server, and still differ a little.
+_OVERLAP_SECONDS: Final = 30.0
+
+_log = logger("edge")
+
+
+class Endings:
+    """Ends tickets, and knows which were ended. ``keeps_seconds``: how long the longest of them lasts."""
+
+    def __init__(self, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> None:
+        self._valkey, self._clock = valkey, clock
+        self._keeps_seconds = keeps_seconds + 2 * _OVERLAP_SECONDS
+        self._ended: dict[str, float] = {}
+        self._seen_until = float("-inf")
+
+    @classmethod
+    async def open(cls, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> Self:
+        """Those of this installation, known from the start; ``run`` keeps them so."""
+        opened = cls(valkey, clock, keeps_seconds=keeps_seconds)
+        await opened.refresh()
+        return opened
+
+    def has(self, purpose: str, subject: str, uid: str, issued_at: float) -> bool:
+        """Whether this ticket was ended. Asks nobody."""
+        if not self._ended:
+            return False
+        return uid in self._ended or self._ended.get(_mark(purpose, subject), float("-inf")) >= issued_at
+
+    async def end(self, uid: str) -> None:
+        """End one ticket, by its identifier. ``Unavailable`` if nobody would remember it: then it goes on."""
+        await self._write(uid)
+
+    async def end_all(self, purpose: str, subject: str) -> None:
+        """End every ticket for ``purpose`` that ``subject`` was given until now. ``Unavailable`` as with ``end``."""
+        await self._write(_mark(purpose, subject))
+
+    async def _write(self, mark: str) -> None:
+        now = self._clock.now()
+        try:
+            await TICKETS_ENDED.at().add(self._valkey, mark, now)
+        except ErrorReply as error:
+            raise Unavailable("what ended cannot be remembered: the server refuses to write; is its memory full?"
+                              ) from error
+        self._remember(mark, now)
+
+    async def refresh(self) -> None:
+        """Learn what ended elsewhere since the last look, and let go of what is over; one round trip, rarely two."""
+        since = self._seen_until - _OVERLAP_SECONDS
+        for mark, ended_at in await TICKETS_ENDED.at().range_by_score(self._valkey, since, float("inf")):
+            self._remember(mark, ended_at)
+            self._seen_until = max(self._seen_until, ended_at)
+        over = self._clock.now() - self._keeps_seconds
+        old = list(takewhile(lambda mark: self._ended[mark] < over, self._ended))
+        if old:
+            await TICKETS_ENDED.at().remove(self._valkey, *old)
+        for mark in old:
+            del self._ended[mark]
+
+    async def run(self) -> None:
+        """``refresh`` for ever. While the server is away, what was known goes on being true."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                await self.refresh()
+            except Unavailable as error:
+                _log.warning("ended tickets could not be refreshed", error=str(error))
+
+    def _remember(self, mark: str, ended_at: float) -> None:
+        if ended_at >= self._ended.get(mark, float("-inf")):
+            self._ended.pop(mark, None)  # to the end, so that the oldest stay in front
+            self._ended[mark] = ended_at
+
+
+def _mark(purpose: str, subject: str) -> str:
+    """Of everything that a subject holds; nobody reads from it who they are."""
+    return f"all:{sha256(f'{purpose}:{subject}'.encode('utf-8', 'surrogatepass')).hexdigest()}"

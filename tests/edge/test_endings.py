@@ -1,0 +1,61 @@
+"""Tickets that end before their time."""
+
+import pytest
+
+from keystead.edge import USER_PURPOSE, Endings, TicketExpired, Tickets
+from keystead.edge.keys import TICKETS_ENDED
+from keystead.testing.clock import MovableClock
+
+KEEPS = 600.0
+
+
+@pytest.fixture
+def clock(valkey_server) -> MovableClock:
+    return MovableClock([valkey_server], now=1_790_000_000.0)
+
+
+async def opened(valkey, clock) -> tuple[Endings, Tickets]:
+    endings = await Endings.open(valkey, clock, keeps_seconds=KEEPS)
+    return endings, Tickets(bytes(32), clock, endings)
+
+
+def counts(tickets: Tickets, text: str) -> bool:
+    try:
+        return bool(tickets.read((USER_PURPOSE, "session"), text))
+    except TicketExpired:
+        return False
+
+
+async def test_one_ticket_ends_here_at_once_and_elsewhere_at_the_next_look(valkey, clock):
+    (here, tickets), (there, others) = await opened(valkey, clock), await opened(valkey, clock)
+    one, other = (tickets.issue("session", "operator", lasts_seconds=60) for _ in range(2))
+    await here.end(tickets.read("session", one).uid)
+    assert not counts(tickets, one) and counts(tickets, other)
+    assert counts(others, one)
+    await there.refresh()
+    assert not counts(others, one) and counts(others, other)
+
+
+async def test_all_that_somebody_holds_ends_and_what_they_get_later_does_not(valkey, clock):
+    endings, tickets = await opened(valkey, clock)
+    before = [tickets.issue(USER_PURPOSE, "user-ada", lasts_seconds=60) for _ in range(2)]
+    neighbour = tickets.issue(USER_PURPOSE, "user-bob", lasts_seconds=60)
+    await endings.end_all(USER_PURPOSE, "user-ada")
+    assert not any(counts(tickets, each) for each in before) and counts(tickets, neighbour)
+    clock.advance(1)
+    assert counts(tickets, tickets.issue(USER_PURPOSE, "user-ada", lasts_seconds=60))
+    marks = [mark for mark, _ in await TICKETS_ENDED.at().range(valkey)]
+    assert len(marks) == 1 and "ada" not in marks[0], "the key tells nobody who it was"
+
+
+async def test_marks_last_as_long_as_the_ticket_could_and_then_go(valkey, clock):
+    endings, tickets = await opened(valkey, clock)
+    lasting = tickets.issue("session", "operator", lasts_seconds=KEEPS)
+    await endings.end(tickets.read("session", lasting).uid)
+    clock.advance(KEEPS - 1)
+    await endings.refresh()
+    assert not counts(tickets, lasting) and not counts((await opened(valkey, clock))[1], lasting)
+    clock.advance(120)
+    await endings.refresh()
+    assert await TICKETS_ENDED.at().size(valkey) == 0
+    assert not counts(tickets, lasting), "its own time is over by now"
