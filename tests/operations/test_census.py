@@ -151,6 +151,20 @@ async def test_a_full_server_is_counted_too(valkey):
     assert await CENSUS.at(census._digest).get(valkey) is None
 
 
+async def test_what_was_kept_before_the_server_was_full_does_not_come_back(valkey):
+    clock = MovableClock(now=1_800_000_000)
+    other, census = census_of(valkey, clock), census_of(valkey, clock)
+    assert await other.renew()
+    await valkey.set("stray", "x" * 1000)
+    clock.advance(100)
+    await valkey.config_set("maxmemory", "1")
+    try:
+        assert await census.renew() and census.counts.undeclared_keys == 1
+        assert await census._read(600) and census.counts.undeclared_keys == 1
+    finally:
+        await valkey.config_set("maxmemory", "0")
+
+
 async def test_a_user_who_may_not_walk_gets_no_counts_and_no_failure(valkey, valkey_server):
     await valkey.call(("ACL", "SETUSER", "blind", "on", ">secret", "~*", "&*", "+@all", "-scan"))
     blind = await connect(f"unix://blind:secret@{valkey_server.socket_path}")

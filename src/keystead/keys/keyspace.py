@@ -23,7 +23,7 @@ from keystead.keys.variables import Kind, Value
 if TYPE_CHECKING:
     from keystead.keys.references import Reference
 
-# What the auditor reads of a value at most, to see whether it decodes.
+# What an audit reads of a value at most, to see whether it decodes.
 SAMPLE_BYTES = 64 * 1024
 
 

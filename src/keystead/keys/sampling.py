@@ -1,4 +1,4 @@
-"""How the auditor looks into a value: one cheap command per key, and a judgement of its reply.
+"""How an audit looks into a value: one cheap command per key, and a judgement of its reply.
 
 Each class is mixed into the declarations whose server type it knows. What is too big for the sample is not judged.
 """

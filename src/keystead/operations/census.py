@@ -107,7 +107,7 @@ class Census:
     async def _read(self, age_seconds: float | None) -> bool:
         """Know what was kept, if it is newer; says whether it is fresh enough."""
         kept = await CENSUS.at(self._digest).get(self._valkey)
-        if kept is not None and kept.counted_at != self.counted_at:
+        if kept is not None and (self.counted_at is None or kept.counted_at > self.counted_at or self._age() < 0):
             self.counting = False
             self._know(_counts(kept, self._declared), kept.counted_at, kept.took_seconds)
         return self._is_fresh(age_seconds)
