@@ -76,6 +76,16 @@ async def test_thread_ends_with_the_database(tmp_path: Path) -> None:
     assert not thread.is_alive()
 
 
+async def test_whoever_closed_it_finds_everything_in_the_one_file(tmp_path: Path) -> None:
+    """Whoever copies the file then copies all of it."""
+    for number in range(20):
+        path = tmp_path / f"{number}.db"
+        async with Database.open(f"sqlite:///{path}") as database:
+            await make_tables(database, a=number)
+            assert await items(database) == {"a": number}
+        assert [each.name for each in tmp_path.glob(f"{number}.db*")] == [path.name]
+
+
 async def test_error_of_a_statement_comes_to_whoever_asked(tmp_path: Path) -> None:
     async with Database.open(f"sqlite:///{tmp_path}/a.db") as database:
         await make_tables(database, a=1)

@@ -75,10 +75,10 @@ class Database:
                 await sql.execute(text("SELECT 1"))
             yield database
         finally:
-            for engine in engines:
-                await engine.dispose()
             if quick is not None:
                 quick.stop()
+            for engine in engines:
+                await engine.dispose()
 
     @property
     def dialect(self) -> Dialect:

@@ -56,6 +56,15 @@ class Writer(Reader):
         else:
             cursor.close()
 
+    async def close(self) -> None:
+        """Returns when it is closed: the last one to do so leaves everything in the one file."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                await self.in_thread(connection.close)
+            finally:
+                self._asked.put(None)
+
     def stop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
