@@ -3,20 +3,24 @@
     python -m tests.faults.backup_chaos --touches 300 --backups 5
     python -m tests.faults.backup_chaos --lanes 2            the same on the six-node cluster with two lanes
 
-While touches are queued, dispatched, sent, confirmed and logged, and days that are over are rotated into SQL, backups
-are taken. Then everything is stopped. Each backup is restored to an empty server and an empty database and started
-there. Every touch that was accepted before the backup began must end once, counts must add up, each day must be in SQL
-once, no key may be left that is not explained; and nothing that had ended before the backup may be sent again.
+While touches are queued, dispatched, sent, confirmed and logged, days that are over are rotated into SQL, people come
+with their addresses and take some back, and tenants ask for work, backups are taken. Then everything is stopped. Each
+backup is restored to an empty server and an empty database and started there. Every touch that was accepted before the
+backup began must end once, counts must add up, each day must be in SQL once, everybody's addresses must be those they
+had, for the rows and for whoever sends, no job of a tenant may be lost, no key may be left that is not explained; and
+nothing that had ended before the backup may be sent again.
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import select
 
@@ -24,6 +28,7 @@ from keystead import dates
 from keystead.app import App
 from keystead.backup import Restore
 from keystead.engine import connect
+from keystead.jobs import FairJobs, Jobs
 from keystead.settings import load_settings
 from keystead.stats.lanes import lanes_of
 from keystead.store import Database
@@ -32,11 +37,20 @@ from keystead.testing.server import LocalServer
 
 from . import messaging_program
 from .messaging_chaos import DRAIN_SECONDS, DURABLE, WORKERS, Chaos, Report, received
-from .messaging_program import EFFECTS
+from .messaging_program import EFFECTS, TENANTS
 from .programs import programs
 
 DAYS = 300  # that are over and wait to be rotated, unless told
 FAMILY, EVENT = "push_tokens", "reassigned"
+
+
+class TakenThen(NamedTuple):
+    """A backup, and what was promised before it began: touches, people's addresses and numbers, tenants' jobs."""
+
+    path: Path
+    accepted: set[str]
+    addresses: dict[str, tuple[list[str], list[str]]]
+    asked: set[str]
 
 
 class BackupChaos(Chaos):
@@ -49,7 +63,10 @@ class BackupChaos(Chaos):
         self._source = self._server
         self._name = "chaos"
         self._counted: dict[dates.UnixDate, int] = {}
+        self._addresses: dict[str, tuple[list[str], list[str]]] = {}  # of whom nothing changes any more
+        self._asked: set[str] = set()
         self.held_ms: list[float] = []
+        self.people_judged = self.tenants_judged = 0
 
     def settings(self) -> dict[str, object]:
         return super().settings() | {
@@ -73,8 +90,7 @@ class BackupChaos(Chaos):
             async with programs("keystead.messaging.sandbox") as start_sandbox:
                 await self._sandbox(start_sandbox)
                 taken = await self._under_load(tell)
-                return [await self._again(number, path, accepted, tell)
-                        for number, (path, accepted) in enumerate(taken)]
+                return [await self._again(number, one, tell) for number, one in enumerate(taken)]
         finally:
             self._source.stop()
             self._providers.stop()
@@ -93,31 +109,36 @@ class BackupChaos(Chaos):
             self._counted[today - back] = back
             await family.incr(lanes_of(running.valkey, family)[0], EVENT, amount=back, unix_date=today - back)
 
-    async def _under_load(self, tell) -> list[tuple[Path, set[str]]]:  # type: ignore[no-untyped-def]
-        """Backups, each with the touches that were accepted before it began."""
-        taken: list[tuple[Path, set[str]]] = []
+    async def _under_load(self, tell) -> "list[TakenThen]":  # type: ignore[no-untyped-def]
+        """Backups, each with what was promised before it began."""
+        taken: list[TakenThen] = []
         async with programs("tests.faults.messaging_program") as start:
             cast = [await start("work", str(self._file)) for _ in range(WORKERS)]
             cast += [await start("serve", str(self._file)),
                      await start("produce", str(self._file), "0", str(self.touches), "0.1")]
             for program in cast:
                 await program.hears("working", seconds=120)
-            rotating = asyncio.ensure_future(self._rotate())  # a second one: rotation runs in the workers too
+            # A second rotation: it runs in the workers too.
+            beside = [asyncio.ensure_future(each()) for each in (self._rotate, self._come_and_go, self._ask)]
             try:
                 for number in range(self._backups):
                     wanted = self.touches * (number + 1) // (self._backups + 1)
-                    while len(self._accepted()) < wanted:
+                    enough = 5 * (number + 1)
+                    while len(self._accepted()) < wanted or min(len(self._addresses), len(self._asked)) < enough:
+                        assert not any(each.done() for each in beside), beside
                         await asyncio.sleep(0.05)
                     accepted, path = self._accepted(), self.directory / f"{number}.backup"
+                    promised = TakenThen(path, accepted, dict(self._addresses), set(self._asked))
                     made = await self.app().backup().take(path)
-                    assert made.manifest.head.one_moment
+                    assert made.manifest.head.one_moment and not any(each.done() for each in beside)
                     self.held_ms.append(made.manifest.held_ms)
                     held = made.manifest.held_ms
                     tell(f"backup {number + 1}: {len(accepted)} touches accepted before it, writes held {held} ms")
-                    taken.append((path, accepted))
+                    taken.append(promised)
             finally:
-                rotating.cancel()
-                await asyncio.gather(rotating, return_exceptions=True)
+                for each in beside:
+                    each.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
         return taken
 
     async def _rotate(self) -> None:
@@ -126,8 +147,36 @@ class BackupChaos(Chaos):
                 await running.rotation.run()
                 await asyncio.sleep(0.05)
 
-    async def _again(self, number: int, path: Path, accepted: set[str], tell) -> Report:  # type: ignore[no-untyped-def]
+    async def _come_and_go(self) -> None:
+        """People who come with an address and a number; every other one changes the address."""
+        async with self.app().running() as running:
+            contacts = running.switchboard.contacts
+            for number in itertools.count():
+                sub = (await running.users.ensure("contacts", str(number))).sub
+                first, second = f"a{number}@example.com", f"b{number}@example.com"
+                phone = f"+1415556{number % 10000:04}"
+                await contacts.add_email(sub, first, verified=True)
+                await contacts.add_phone(sub, phone, verified=True)
+                if number % 2:
+                    await contacts.emails_of([sub])  # whoever sends has read the old one
+                    await contacts.add_email(sub, second, verified=True)
+                    await contacts.remove_email(sub, first)
+                self._addresses[sub] = [second if number % 2 else first], [phone]
+                await asyncio.sleep(0.02)
+
+    async def _ask(self) -> None:
+        """Tenants who want something, one of them much."""
+        async with self.app().running() as running:
+            jobs = FairJobs(Jobs(running.valkey, clock=running.clock))
+            for number in itertools.count():
+                tenant, uid = "noisy" if number % 4 else f"quiet{number % 3}", f"ask{number:06}"
+                await jobs.enqueue(tenant, "chaos.tenant", {"uid": uid})
+                self._asked.add(uid)
+                await asyncio.sleep(0.02)
+
+    async def _again(self, number: int, then: "TakenThen", tell) -> Report:  # type: ignore[no-untyped-def]
         """Restore a backup, let it drain, and judge it."""
+        path, accepted = then.path, then.accepted
         self._name, begun = f"again-{number}", time.monotonic()
         self.report = Report()
         if isinstance(self._source, LocalCluster):
@@ -154,6 +203,8 @@ class BackupChaos(Chaos):
                 await self._drain(tell)
                 async with self.app().running() as running:
                     await running.rotation.run()
+                    await self._judge_addresses(running.switchboard.contacts, then.addresses)
+                    await self._judge_tenants(running.valkey, then.asked)
             await self._judge()
             await self._judge_sending(ended, before)
             await self._judge_days()
@@ -197,6 +248,27 @@ class BackupChaos(Chaos):
             if more > 1:
                 self.report.unexplained.append(f"{name} was sent {more} times by the restored installation")
         self.report.messages = now.total() - before.total()
+
+    async def _judge_addresses(self, contacts, addresses) -> None:  # type: ignore[no-untyped-def]
+        """Whoever had come before the backup has the addresses they had, in SQL and for whoever sends."""
+        emails, phones = await contacts.emails_of(addresses), await contacts.phones_of(addresses)
+        for sub, (email, phone) in addresses.items():
+            listed = ([each.address for each in await contacts.listed_emails(sub)],
+                      [each.address for each in await contacts.listed_phones(sub)])
+            sent_to = emails.get(sub, []), phones.get(sub, [])
+            if listed != (email, phone) or sent_to != (email, phone):
+                self.report.broken.append(f"{sub} had {email} {phone}, is listed with {listed} and sent to {sent_to}")
+        self.people_judged += len(addresses)
+
+    async def _judge_tenants(self, valkey, asked: set[str]) -> None:  # type: ignore[no-untyped-def]
+        """What tenants had asked for before the backup was done: once, or again if it was under way then."""
+        deadline, runs = time.monotonic() + DRAIN_SECONDS, dict[str, int]()
+        while asked - runs.keys() and time.monotonic() < deadline:
+            runs = await TENANTS.at().all(valkey)
+            await asyncio.sleep(0.2)
+        self.report.broken += [f"{uid} of a tenant was lost" for uid in sorted(asked - runs.keys())]
+        self.report.broken += [f"{uid} of a tenant ran {count} times" for uid, count in runs.items() if count > 2]
+        self.tenants_judged += len(asked)
 
     async def _days_held(self, valkey) -> int:  # type: ignore[no-untyped-def]
         family = self.app().catalogue().families[FAMILY]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from keystead.app import App
 from keystead.errors import KeysteadError, LimitReached, ReplyLost, Unavailable
-from keystead.jobs import ROOMS_QUEUE, JobRef
+from keystead.jobs import ROOMS_QUEUE, JobRef, current_job, job
 from keystead.keys import Keyspace, ListKey, MapKey
 from keystead.settings import load_settings
 from keystead.web.housekeeping import Housekeeping
@@ -21,8 +21,16 @@ CHAOS = Keyspace("chaos", tag="chaos")
 # The effect of a callback: which one was first, for each touch; and how often any ran.
 EFFECTS: MapKey[str] = MapKey(CHAOS, "chaos:effects", str, fields=("{uid}",), purpose="the first outcome of each touch")
 RUNS: ListKey[str] = ListKey(CHAOS, "chaos:runs", str, purpose="every run of a callback")
+TENANTS: MapKey[int] = MapKey(CHAOS, "chaos:tenants", int, fields=("{uid}",), purpose="how often each tenant's job ran")
 SUCCEEDED, FAILED = "chaos.succeeded", "chaos.failed"
 CHANNELS = ("sms", "email", "push")
+
+
+@job(name="chaos.tenant")
+async def serve_tenant(uid: str) -> None:
+    """What a tenant asked for: each run is counted."""
+    here = current_job()
+    await here.valkey.run(("HINCRBY", TENANTS.at().name(here.valkey.layout), uid, 1), int)
 
 
 def say(*words: object) -> None:

@@ -15,6 +15,7 @@ async def test_a_backup_taken_under_load_goes_on_where_it_was(tmp_path):
     reports = await chaos.run_all()
     all_hold(reports)
     assert len(reports) == 2 and all(report.accepted for report in reports)
+    assert chaos.people_judged and chaos.tenants_judged
 
 
 @pytest.mark.slow
@@ -24,4 +25,4 @@ async def test_a_backup_of_a_cluster_taken_under_load_goes_on_where_it_was(tmp_p
     chaos = BackupChaos(tmp_path, touches=20, backups=1, lanes=2, days=30)
     reports = await chaos.run_all()
     all_hold(reports)
-    assert reports[0].accepted
+    assert reports[0].accepted and chaos.people_judged and chaos.tenants_judged
