@@ -19,6 +19,7 @@ from keystead.jobs.keys import Queue
 from keystead.jobs.models import JobRecord, JobRef
 from keystead.keys import Layout, ListRef, Undecodable
 from keystead.keys.sealed import TOKEN, is_sealing, seal, unseal
+from keystead.tracing import traceparent
 
 T = TypeVar("T")
 
@@ -108,7 +109,8 @@ def check_callback(callback: JobRef) -> None:
 def callback_record(callback: JobRef, outcome: object, *, queued_at: float, uid: str = "") -> JobRecord:
     """The job to queue for this outcome, best in the transaction that removes the item it was stored in."""
     check_callback(callback)
-    return JobRecord(callback.name, {**callback.kwargs, DATA_RAW: encode_data_raw(outcome)}, queued_at, uid)
+    kwargs = {**callback.kwargs, DATA_RAW: encode_data_raw(outcome)}
+    return JobRecord(callback.name, kwargs, queued_at, uid, trace=traceparent())
 
 
 def job_list(queue: str = "") -> ListRef[JobRecord]:

@@ -15,7 +15,9 @@ from keystead.messaging.email.models import Bounce, BounceReason, Complaint, Del
 from keystead.messaging.email.stats import EVENTS
 from keystead.messaging.sending import traced
 from keystead.store import Database
+from keystead.telemetry import span
 from tests.messaging.sending.mortal import Died, lives
+from tests.tracing_at_hand import Listener
 
 from .room import ADA, Room, on_sqlite
 
@@ -228,3 +230,16 @@ async def test_news_that_cannot_be_read_stop_nobody(room: Room) -> None:
     assert await room.reconcile() == {"attempted": 1, "succeeded_and_found": 1}
     assert await NEWS.dead.length(room.valkey) == 1
     assert await RECEIPT_PENDING.size(room.valkey) == 0
+
+
+async def test_news_join_the_trace_of_the_email(room: Room) -> None:
+    with Listener() as listener:
+        with span("request", kind="server"):
+            uid = await room.queue()
+        await room.send()
+        await room.tell("m-0", Delivery(), uid=uid)
+        await room.reconcile()
+    by_name = {one.name: one for one in listener.spans}
+    request, news_of_it = by_name["request"], by_name["news of email"]
+    assert news_of_it.context.trace_id == request.context.trace_id
+    assert news_of_it.attributes["keystead.told"] == "Delivery" and ADA not in news_of_it.to_json()

@@ -58,7 +58,7 @@ def test_the_hash_of_a_pending_text_has_the_documented_fields() -> None:
         "message_resource_date_updated", "failure_job_last_called_at", "num_failures", "num_changes", "phone_number",
         "body", "failure_job", "success_job",
     }
-    assert set(PENDING.fields) - documented == {"user_sub"} and documented <= set(PENDING.fields)
+    assert set(PENDING.fields) - documented == {"trace", "user_sub"} and documented <= set(PENDING.fields)
     record = PendingRecord.of(outgoing(), MessageResource("SM1", Status.ACCEPTED, None, 9.0), 10.0)
     raw = PENDING.record_key.record.encode(record)
     assert raw["aud"] == b"pending" and raw["message_resource_status"] == b"accepted"

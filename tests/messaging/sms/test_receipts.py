@@ -14,6 +14,8 @@ from keystead.messaging.sms.models import FailureInfo, Identifier, PendingSms, S
 from keystead.messaging.sms.receipts import Receipts
 from keystead.messaging.sms.stats import EVENTS
 from keystead.messaging.sms.statuses import Status
+from keystead.telemetry import span
+from tests.tracing_at_hand import Listener
 
 from .room import NOON, NUMBER, Room
 
@@ -232,3 +234,26 @@ async def test_kept_samples_of_news_can_be_read(valkey: Valkey) -> None:
               "information_received_at": NOON + 6, "received_via": "poll", "new_field": 1}
     await NEWS.push_raw(valkey, msgspec.json.encode(sample))
     assert (await room.reconcile())["removed"] == 1
+
+
+async def test_news_join_the_trace_of_the_text_and_what_follows_does_too(server: Valkey) -> None:
+    room = Room(server)
+    with Listener() as listener:
+        with span("request", kind="server"):
+            await room.queue()
+        await room.send()
+        sid = next(reversed(room.provider.messages))
+        await room.tell(sid, "delivered", uid="known")
+        await room.reconcile()
+        (job,) = await room.jobs()
+    by_name = {one.name: one for one in listener.spans}
+    request, news_of_it = by_name["request"], by_name["news of sms"]
+    assert news_of_it.context.trace_id == request.context.trace_id
+    assert news_of_it.attributes["keystead.status"] == "delivered" and NUMBER not in news_of_it.to_json()
+    assert f"{request.context.trace_id:032x}" in job.trace
+
+
+async def test_while_nobody_listens_nothing_of_a_trace_is_kept(server: Valkey) -> None:
+    room = Room(server)
+    sid = await sent(room)
+    assert (await room.pending())[sid].trace is None

@@ -47,6 +47,7 @@ class PendingEmail(msgspec.Struct, frozen=True, kw_only=True):
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""
+    trace: str | None = None  # that of the email, for whoever brings news of it; only while somebody listens
 
     @classmethod
     def of(cls, sent: OutgoingEmail, message_id: str, accepted_at: float) -> "PendingEmail":
@@ -54,7 +55,7 @@ class PendingEmail(msgspec.Struct, frozen=True, kw_only=True):
             uid=sent.uid, message_id=message_id, email=sent.email, subject=sent.subject, template=sent.template,
             template_parameters=sent.template_parameters, send_initially_queued_at=sent.initially_queued_at,
             send_accepted_at=accepted_at, failure_job=sent.failure_job, success_job=sent.success_job,
-            user_sub=sent.user_sub,
+            user_sub=sent.user_sub, trace=sent.trace or None,
         )
 
 

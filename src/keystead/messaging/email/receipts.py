@@ -43,7 +43,7 @@ from keystead.messaging.email.models import (
 from keystead.messaging.email.stats import EVENTS, RECONCILIATION_RUN
 from keystead.messaging.sending import queue_job, trace
 from keystead.patterns import PendingEntry, PendingOutcome, SmartLock, WorkList, Writes
-from keystead.telemetry import logger
+from keystead.telemetry import logger, span
 
 ABANDONED_JOB: Final = "abandoned_email_callback"
 UNREACHABLE_JOB: Final = "email.unreachable"
@@ -109,8 +109,11 @@ class ReconciliationJob(BatchJob[EmailEvent]):
             if looked.pending is None:
                 self._settle_missing(value, looked, step)
                 return
-            writes = self._found(value, looked.pending.record)
-            outcome = await RECEIPT_PENDING.remove(self.valkey, value.message_id, None, writes=writes)
+            email = looked.pending.record
+            with span("news of email", parent=email.trace or "", kind="consumer", uid=email.uid,
+                      told=type(value.notification).__name__):
+                writes = self._found(value, email)
+                outcome = await RECEIPT_PENDING.remove(self.valkey, value.message_id, None, writes=writes)
             if outcome is PendingOutcome.DONE:
                 self._count(step, value.notification, found=True)
                 return

@@ -77,6 +77,7 @@ class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure_job: JobRef
     success_job: JobRef
     user_sub: str = ""
+    trace: str | None = None  # that of the text, for whoever brings news of it; only while somebody listens
 
     @classmethod
     def of(cls, sms: OutgoingSms, resource: MessageResource, now: float) -> "PendingRecord":
@@ -87,6 +88,7 @@ class PendingRecord(msgspec.Struct, frozen=True, kw_only=True):
             message_resource_status=resource.status, message_resource_error_code=resource.error_code,
             message_resource_date_updated=resource.date_updated, phone_number=sms.phone_number, body=sms.body,
             failure_job=sms.failure_job, success_job=sms.success_job, user_sub=sms.user_sub,
+            trace=sms.trace or None,
         )
 
     def nested(self) -> PendingSms:

@@ -32,7 +32,7 @@ from keystead.messaging.sms.stats import EVENTS, RECONCILIATION_RUN
 from keystead.messaging.sms.statuses import Category, is_out_of_order
 from keystead.patterns import PendingEntry, PendingOutcome, Tally, Writes
 from keystead.patterns.delayed import MOVE_DUE
-from keystead.telemetry import logger
+from keystead.telemetry import logger, span
 
 # News of a message that nobody knows may be earlier than the note that it was sent: for so long it is kept.
 EARLY_SECONDS: Final = 60.0
@@ -67,7 +67,9 @@ class Receipts:
             entry, on_its_way = await self._known(event)
             if entry is None:
                 return self._unknown(event, on_its_way)
-            applied = await self._apply(event, entry)
+            with span("news of sms", parent=entry.record.trace or "", kind="consumer", uid=entry.record.uid,
+                      status=event.status.value, via=event.received_via):
+                applied = await self._apply(event, entry)
             if applied is not None:
                 return applied
         # Others change it all the time: behind the other news, then.
