@@ -33,10 +33,10 @@ def test_a_file_in_the_working_directory_is_read(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("flags", "environment", "says"),
     [
-        ({}, {"KEYSTEAD_HTTP_PORT": "eighty"}, "KEYSTEAD_HTTP_PORT: 'eighty' is not of type int"),
+        ({}, {"KEYSTEAD_HTTP_PORT": "eighty"}, "KEYSTEAD_HTTP_PORT: 'eighty' is no whole number"),
         ({}, {"KEYSTEAD_LOG_LEVEL": "loud"}, "is not one of debug, info, warning, error"),
         ({"http.port": -1}, {}, "must not be negative"),
-        ({"http.port": 1.5}, {}, "is not of type int"),
+        ({"http.port": 1.5}, {}, "is no whole number"),
     ],
 )
 def test_a_bad_value_is_refused_with_its_source(

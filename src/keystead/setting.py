@@ -16,6 +16,8 @@ INVENTORY_TABLES: Final = (
     "inventory", "key", "keys", "channel", "channels", "opaque", "section", "sections", "note", "notes",
 )
 
+_KINDS: Final = {int: "whole number", float: "number", str: "text"}
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -62,7 +64,7 @@ def checked(setting: Setting, given: Given) -> object:
             raise ValueError
         converted: object = setting.type(value)
     except (TypeError, ValueError):
-        raise Invalid(f"{source}: {shown} is not of type {setting.type.__name__}") from None
+        raise Invalid(f"{source}: {shown} is no {_KINDS.get(setting.type, setting.type.__name__)}") from None
     if setting.choices and converted not in setting.choices:
         raise Invalid(f"{source}: {shown} is not one of {', '.join(setting.choices)}")
     if isinstance(converted, int | float) and converted < 0:

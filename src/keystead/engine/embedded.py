@@ -92,7 +92,7 @@ class EmbeddedServer:
             if not await owner_lock.acquire(seconds=0.3):
                 raise Conflict(
                     f"a server already runs in {directory}, owned by process {owner_lock.holder}; use it (every other "
-                    "command attaches to it), stop that process, or name another directory with embedded://DIR"
+                    "command attaches to it), stop that process, or name another with --data DIR or embedded://DIR"
                 )
             owner_lock.sign()
             server = cls(directory, settings or EmbeddedSettings(), options or {})

@@ -84,7 +84,7 @@ def make_directory(directory: Path) -> FileLock:
     except OSError as error:
         raise Invalid(
             f"the data directory {directory} cannot be written ({error.strerror}); mend its permissions or name "
-            "another one with embedded://DIR"
+            "another one with --data DIR or embedded://DIR"
         ) from error
 
 

@@ -46,7 +46,8 @@ _TAGS: Final = {
     "stats": "What is counted, by day and month.", "keys": "What may exist in the keyspace, and what does.",
     "files": "Uploads in parts.", "links": "Links in messages, and what follows from a click.",
     "email": "Mail: provider's news, unsubscribing, templates.", "sms": "Texts: the provider's news.",
-    "alerts": "What somebody should look at.", "blocks": "Addresses that are kept out.", "status": "Is it well?",
+    "programs": "Who may use this interface: keys of programs.", "alerts": "What somebody should look at.",
+    "blocks": "Addresses that are kept out.", "status": "Is it well?",
     "admin": "What waits and how jobs last ran, as older programs ask for it.",
 }
 PROBLEM: Final[Document] = {

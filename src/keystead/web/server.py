@@ -21,6 +21,7 @@ from keystead.jobs.routes import live_routes as job_live_routes
 from keystead.jobs.routes import routes as job_routes
 from keystead.jobs.routes_tenants import routes as tenant_routes
 from keystead.operations.routes import routes as alert_routes
+from keystead.operations.routes_keys import routes as admin_key_routes
 from keystead.stats.routes import routes as stats_routes
 from keystead.store.routes import routes as store_routes
 from keystead.telemetry import logger
@@ -74,6 +75,7 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     )
     app.include_router(stats_routes(running.charts, running.clock), prefix=API_PREFIX)
     app.include_router(alert_routes(running.alerts), prefix=API_PREFIX)
+    app.include_router(admin_key_routes(running.admin_keys, real(running.clock)), prefix=API_PREFIX)
     app.include_router(store_routes(running.uploads), prefix=API_PREFIX)
     app.include_router(job_live_routes(running.valkey, running.tickets))
     people.include(app, running, API_PREFIX)

@@ -1,0 +1,69 @@
+"""Admin keys over HTTP, by whoever administers."""
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+
+from keystead.clock import SystemClock
+from keystead.edge import Caller, CallerKind, problem_of
+from keystead.errors import KeysteadError
+from keystead.operations import AdminKeys
+from keystead.operations.routes_keys import routes
+from keystead.store import Database
+
+ROOT = Caller(CallerKind.PROGRAM, "root", frozenset({"*"}))
+CLERK = Caller(CallerKind.PROGRAM, "clerk", frozenset({"admin", "jobs"}))
+STRANGER = Caller(CallerKind.PROGRAM, "shop", frozenset({"users"}))
+
+
+@pytest.fixture
+async def keys(tmp_path):
+    async with Database.open(f"sqlite:///{tmp_path}/keys.sqlite") as database:
+        await database.migrate()
+        yield await AdminKeys.open(database, SystemClock())
+
+
+def client(keys: AdminKeys, caller: Caller) -> httpx.AsyncClient:
+    app = FastAPI()
+
+    @app.middleware("http")
+    async def known(request: Request, call_next):
+        request.state.caller = caller
+        return await call_next(request)
+
+    @app.exception_handler(KeysteadError)
+    async def refused(request: Request, error: KeysteadError):
+        problem = problem_of(error)
+        return JSONResponse(problem.body(), problem.status)
+
+    app.include_router(routes(keys, SystemClock()))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
+
+
+async def test_a_key_is_shown_once_listed_and_taken_back(keys):
+    async with client(keys, ROOT) as http:
+        made = await http.post("/admin/keys", json={"name": "shop", "scopes": ["users", "jobs"], "lasts_seconds": 60})
+        assert made.status_code == 201
+        text, id = made.json()["key"], made.json()["id"]
+        assert keys.find(text).scopes == {"jobs", "users"}
+        listed = await http.get("/admin/keys")
+        assert [(key["id"], key["scopes"], key["state"]) for key in listed.json()["items"]] == [
+            (id, ["jobs", "users"], "active")]
+        assert text.rpartition("_")[2] not in listed.text
+        assert (await http.delete(f"/admin/keys/{id}")).json()["state"] == "revoked"
+        assert keys.find(text) is None
+        assert (await http.delete("/admin/keys/nobodys")).status_code == 404
+        assert (await http.post("/admin/keys", json={"name": "shop", "scopes": ["all"]})).status_code == 400
+
+
+async def test_nobody_gives_away_more_than_they_have(keys):
+    async with client(keys, CLERK) as http:
+        assert (await http.post("/admin/keys", json={"name": "a", "scopes": ["jobs"]})).status_code == 201
+        for scopes in (["*"], ["jobs", "users"]):
+            assert (await http.post("/admin/keys", json={"name": "a", "scopes": scopes})).status_code == 403
+    async with client(keys, STRANGER) as http:
+        assert (await http.get("/admin/keys")).status_code == 403
+        assert (await http.post("/admin/keys", json={"name": "a", "scopes": ["users"]})).status_code == 403
+        assert (await http.delete("/admin/keys/x")).status_code == 403
+    assert len(await keys.list()) == 1
