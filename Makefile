@@ -19,10 +19,11 @@ $(STAMP): pyproject.toml
 run: $(STAMP)  ## the whole backend with a living town in it; prints a login link
 	@$(BIN)/keystead up --demo
 
-# Tests wait more than they work, so twice as many processes as cores. The first look at the tests, whose compiled form
-# is kept, uses the core that the type checker leaves idle.
+# Tests wait more than they work, so twice as many processes as cores. All is compiled first, on the core that the type
+# checker leaves idle; otherwise each process would do it.
 test: $(STAMP) browser  ## everything that must hold: linters, types, floors, all tests
-	@$(BIN)/python -m pytest --collect-only -qq > /dev/null 2>&1 & $(MAKE) --no-print-directory check && wait
+	@{ $(BIN)/python -m compileall -qq src; $(BIN)/python -m pytest --collect-only -qq; } > /dev/null 2>&1 & \
+		$(MAKE) --no-print-directory check && wait
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup
 
 check: $(STAMP)  ## ruff, strict types, import floors
