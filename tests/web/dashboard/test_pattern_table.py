@@ -36,6 +36,11 @@ def test_before_the_first_count_there_are_no_numbers():
     assert '<td class="num">' not in pattern_table([API_IP], None, "")
 
 
+def test_what_nobody_declares_is_told_in_every_order():
+    for order in ("room", "memory", "keys", "name"):
+        assert "Not declared" in pattern_table([API_IP], counts(undeclared=2), "", order=order)
+
+
 def test_largest_come_first_whatever_their_room():
     found = PatternCounts(
         keys=3, memory_bytes=900, undeclared_keys=0, undeclared_memory_bytes=0,

@@ -37,12 +37,14 @@ def pattern_table(
              and (each.personal or not personal_only) and (not used_only or _count(each, counts).keys)]
     if not shown:
         return f'<div class="ks-empty">{_nothing(wanted, personal_only, used_only)}</div>'
-    if order != "room":
-        return _HEAD + _rows(sorted(shown, key=lambda each: _weight(each, counts, order)), counts)
-    # A table for each room, with columns of fixed width: a heading row across all columns would fix their number.
     tables = [_HEAD]
-    for room, members in groupby(sorted(shown, key=lambda each: (each.room, each.pattern)), key=lambda each: each.room):
-        tables.append(f'<h3 class="ks-room">{escape(room)}</h3>{_rows(members, counts)}')
+    if order == "room":
+        # A table for each room, with columns of fixed width: a heading row across all columns would fix their number.
+        by_room = sorted(shown, key=lambda each: (each.room, each.pattern))
+        for room, members in groupby(by_room, key=lambda each: each.room):
+            tables.append(f'<h3 class="ks-room">{escape(room)}</h3>{_rows(members, counts)}')
+    else:
+        tables.append(_rows(sorted(shown, key=lambda each: _weight(each, counts, order)), counts))
     if counts is not None and counts.undeclared_keys and not (words or personal_only):
         tables.append(f'<table class="ks-table stray"><tbody>{_stray_row(counts)}</tbody></table>')
     return "".join(tables)
