@@ -97,6 +97,30 @@ async def test_wanted_walk_does_not_wait_for_the_rest(valkey):
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_a_walk_that_is_wanted_while_another_goes_on_follows_it(valkey, monkeypatch):
+    walks, may_end, counted = [], asyncio.Event(), census_module.count_patterns
+
+    async def long_walk(*given, **named):
+        walks.append(await counted(*given, **named))
+        await may_end.wait()
+        return walks[-1]
+
+    monkeypatch.setattr(census_module, "count_patterns", long_walk)
+    monkeypatch.setattr(census_module, "RETRY_SECONDS", 0.05)
+    census = census_of(valkey)
+    tasks = [asyncio.ensure_future(census.run()), asyncio.ensure_future(census.run(600))]
+    await until(lambda: walks)
+    await API_IP.at("203.0.113.7").set(valkey, 1)
+    census.want()
+    await asyncio.sleep(0.2)
+    assert len(walks) == 1
+    may_end.set()
+    await until(lambda: census.counts is not None and census.counts.of(API_IP).keys == 1)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_long_walk_is_followed_by_a_long_rest(valkey, monkeypatch):
     clock, took = MovableClock(now=1_800_000_000), 0.5
     monkeypatch.setattr(census_module, "REST_SECONDS", 0.0)

@@ -51,11 +51,10 @@ class Census:
         A server that is away is waited for.
         """
         while True:
-            wanted = self._wanted.is_set()
-            self._wanted.clear()
-            pause = RETRY_SECONDS
-            if await self.renew(0.0 if wanted else age_seconds):
-                pause = max(0.0, (self._rest if age_seconds is None else age_seconds) - self._age())
+            if not await self.renew(0.0 if self._wanted.is_set() else age_seconds):
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            pause = max(0.0, (self._rest if age_seconds is None else age_seconds) - self._age())
             try:
                 async with asyncio.timeout(pause):
                     await self._wanted.wait()
@@ -86,6 +85,7 @@ class Census:
         return True
 
     async def _walk(self) -> None:
+        self._wanted.clear()  # what is wanted from now on may come too late for this walk
         self.counting = True
         try:
             loop = asyncio.get_running_loop()
