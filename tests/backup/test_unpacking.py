@@ -252,7 +252,7 @@ WRONG = {
     "keys of the wrong type": (manifest(valkey_keys="many"), "damaged"),
     "keys below zero": (manifest(valkey_keys=-1), "damaged"),
     "a name above the directory": (member("../evil"), "no backup"),
-    "a name from the root": (member("/tmp/evil"), "no backup"),
+    "a name from the root": (member("/etc/evil"), "no backup"),
     "a name that climbs": (member("files/../../evil"), "no backup"),
     "a hidden name": (member("state/.evil"), "no backup"),
     "a name with line breaks": (member("files/a\nb\x1b[1m"), "no backup"),
