@@ -9,7 +9,6 @@ from nicegui import ui
 
 from keystead.app import Running
 from keystead.custody import Erasure
-from keystead.edge import USERS_SCOPE, Caller
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
 from keystead.ids import UserSub
@@ -33,14 +32,12 @@ SAYS: Final = "by sub, addresses, numbers and devices; every key of the server i
 async def person_keys(running: Running, sub: UserSub) -> None:
     """Build the card where the caller stands: what is found, by pattern, and a button that erases the person.
 
-    Erasing is for those with the scope ``users``, as over HTTP. The search walks the whole keyspace at a bounded pace,
-    so in a large one it waits for a click.
+    Whoever may see the page has the scope ``users``, with which a person is erased over HTTP too. The search walks the
+    whole keyspace at a bounded pace, so in a large one it waits for a click.
     """
     add_operator_css()
     step_in = SteppingIn()
     found: Erasure | None = None
-    caller: Caller = ui.context.client.request.state.caller
-    may_erase = caller.may(USERS_SCOPE)
     with ui.element("section").classes("ks-card").props('aria-label="Personal data"'):
         with ui.element("div").classes("ks-card-head"):
             with ui.element("div"):
@@ -64,11 +61,10 @@ async def person_keys(running: Running, sub: UserSub) -> None:
         table.show([held_row(each) for each in by_pattern(found)[:SHOWN_PATTERNS]],
                    empty="No key that may hold personal data holds anything of theirs.")
         notes.set_content(notes_html(found))
-        if may_erase:
-            erase.classes(remove="hidden")
+        erase.classes(remove="hidden")
 
     async def act() -> None:
-        if found is None or not may_erase or not await step_in.confirmed(
+        if found is None or not await step_in.confirmed(
             "Erase this person for good?", what_goes(by_pattern(found)), "Erase for good"
         ):
             return
