@@ -82,8 +82,10 @@ def _row(name: str, figure: Figure, bar: Bar | None, ours: float | None, peers: 
     described = holds = None
     if bar is not None:
         described = bar.describe(lower_is_better=figure.lower_is_better)
-        wanted = bar.value if bar.peer is not None else 1.0
-        holds = None if ratio is None else ratio >= wanted
+        if bar.rivals:
+            holds = None if ratio is None else ratio >= (bar.value if bar.peer is not None else 1.0)
+        elif ours is not None:  # a limit, which may be nothing at all: no ratio then
+            holds = ours <= bar.value if figure.lower_is_better else ours >= bar.value
     return Row(name, figure.unit, ours, peers, ratio, described, holds)
 
 
