@@ -150,3 +150,24 @@ async def test_what_may_have_been_told_says_so_when_it_is_brought_again(server):
     assert [one["events"][0]["perhaps_told"] for one in said] == [False, True]
     assert said[0]["events"][0]["uid"] == said[1]["events"][0]["uid"]
     assert "perhaps told before" not in said[0]["text"] and "perhaps told before" in said[1]["text"]
+
+
+async def test_a_refusal_does_not_make_forget_that_an_earlier_try_may_have_told(valkey):
+    clock = MovableClock(now=1000.0)
+    async with receiving() as receiver:
+        alerts, delivery = pair(valkey, clock, webhook=Webhook(receiver.url))
+        await alerts.raise_("queue_stuck", "jobs cold", "12 wait", "critical")
+        receiver.answers.clear()
+        async with asyncio.TaskGroup() as group:
+            cut = group.create_task(delivery.deliver())
+            await receiver.until(1)
+            cut.cancel()  # the receiver has it, and nobody knows
+        receiver.answers.set()
+        receiver.status = 503
+        assert await delivery.deliver() == 1, "refused: this try told nobody, the first may have"
+        receiver.status = 204
+        clock.advance(60)
+        assert await delivery.deliver() == 1
+        assert await TRIED.at().size(valkey) == 0
+    said = [json.loads(raw)["events"][0]["perhaps_told"] for _, raw in receiver.requests]
+    assert said == [False, True, True]

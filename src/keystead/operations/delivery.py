@@ -158,7 +158,8 @@ class Delivery:
             await self._ways[way](sorted(events, key=lambda event: event.at))
         except (KeysteadError, ErrorReply) as error:
             if isinstance(error, NotDelivered) and not error.perhaps:
-                await self._end(way, events)
+                # This try told nobody; of an earlier one that is still not known.
+                await self._end(way, [event for event in events if not event.perhaps_told])
             counts.add("alert_deliveries", way=way, outcome="failed")
             _log.warning("an alert did not reach anybody yet", way=way, error=str(error))
             await self._failed(way, items, str(error))
@@ -180,7 +181,8 @@ class Delivery:
                 for event, first in zip(events, new, strict=True)]
 
     async def _end(self, way: Way, events: Sequence[AlertEvent]) -> None:
-        await TRIED.at().remove(self._valkey, *(f"{way} {event.uid}" for event in events))
+        if events:
+            await TRIED.at().remove(self._valkey, *(f"{way} {event.uid}" for event in events))
 
     async def _failed(self, way: Way, items: Sequence[DueItem[AlertDelivery]], error: str) -> None:
         now, gone = self._clock.now(), 0
@@ -215,7 +217,7 @@ class Delivery:
         for event in events:
             write = _log.info if event.event in ("cleared", "test") else _log.warning
             write("alert", what=event.event, kind=event.kind, subject=event.subject, says=event.says,
-                  severity=event.severity)
+                  severity=event.severity, **({"perhaps_told": True} if event.perhaps_told else {}))
 
 
 def _subject(events: Sequence[AlertEvent]) -> str:
