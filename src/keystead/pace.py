@@ -41,6 +41,11 @@ def read_pace(directory: Path) -> Pace:
     return REAL_PACE if kept is None else kept.pace
 
 
+def is_demonstration(directory: Path) -> bool:
+    """Whether this data directory is that of a demonstration."""
+    return (directory / PACE_FILE).exists()
+
+
 def next_pace(kept: Kept | None, speed: float, real_now: float) -> Pace:
     """The pace of a start at this real time, after what was kept of the one before."""
     if kept is None:

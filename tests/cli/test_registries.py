@@ -6,6 +6,8 @@ from keystead.app import ROOMS
 from keystead.cli.registries import load_registry
 from keystead.errors import Invalid
 from keystead.keys import Layout
+from keystead.pace import PACE_FILE
+from keystead.settings import load_settings
 
 from .command import keystead
 
@@ -36,6 +38,20 @@ def rooms(*sources: str) -> set[str]:
 )
 def test_declarations_are_taken_from_where_they_are_named(sources, found):
     assert rooms(*sources) == found
+
+
+def test_an_installation_brings_the_declarations_of_its_program(tmp_path):
+    plain = load_settings({"valkey.url": f"embedded://{tmp_path}"}, environment={})
+    shop = load_settings({"valkey.url": f"embedded://{tmp_path}", "program.modules": "shop.keys"}, environment={})
+    assert "shop" not in {one.room for one in load_registry(None, Layout.PLAIN, plain)}
+    assert {"shop", "club", *ROOMS} <= {one.room for one in load_registry(None, Layout.PLAIN, shop)}
+    assert {one.room for one in load_registry(["shop.keys"], Layout.PLAIN, shop)} == {"shop", "club"}
+
+
+def test_a_demonstration_brings_its_own(tmp_path):
+    settings = load_settings({"valkey.url": f"embedded://{tmp_path}"}, environment={})
+    (tmp_path / PACE_FILE).write_text("{}")
+    assert "demo.shop" in {one.room for one in load_registry(None, Layout.PLAIN, settings)}
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def audit(
         write_json(outcome.as_dict())
     else:
         write(*shown(outcome, notes=notes))
-        if described is None and named is not None and not registry:
+        if described is None and url is not None and not registry:
             note("compared with Keystead's own declarations; --inventory FILE names yours, and "
                  "`keystead keys learn URL --out keystead.toml` drafts one")
         if outcome.server and outcome.failing(Severity.WARNING):
@@ -171,7 +171,7 @@ async def _audit_declarations(
     if settings is None:
         return _judged(from_registry(load_registry(sources, Layout.PLAIN)), None, used, code, "", ())
     async with connected(settings, only_looks=True) as valkey:
-        registry = load_registry(sources, valkey.layout)
+        registry = load_registry(sources, valkey.layout, settings)
         inventory = from_registry(registry)
         with _progress() as progress:
             live, reasons, found = await look_at_declared(

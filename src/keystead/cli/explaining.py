@@ -71,7 +71,7 @@ async def _explain(
 
     try:
         async with connected(settings, only_looks=True) as valkey:
-            look = _looking(valkey, sources, written)
+            look = _looking(valkey, settings, sources, written)
             explanation = await look(read_key(key))
             if not explanation.exists and "\\" in key:
                 # Someone may have typed a backslash that is part of the key.
@@ -118,14 +118,14 @@ def _neighbour_facts(entry: "Entry | None") -> list[tuple[str, object]]:
 
 
 def _looking(
-    valkey: "Valkey", sources: list[str] | None, written: "Inventory | None"
+    valkey: "Valkey", settings: "Settings", sources: list[str] | None, written: "Inventory | None"
 ) -> "Callable[[bytes], Awaitable[Explanation]]":
     from functools import partial
 
     from keystead.operations import explain, explain_by_inventory
 
     if written is None:
-        return partial(explain, valkey, load_registry(sources, valkey.layout))
+        return partial(explain, valkey, load_registry(sources, valkey.layout, settings))
     from keystead.inventory import Matcher
 
     return partial(explain_by_inventory, valkey, Matcher(written))

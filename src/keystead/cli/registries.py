@@ -1,15 +1,16 @@
-"""Which declarations a command works with: Keystead's own rooms, or those of the user's program."""
+"""Which declarations a command works with: those of an installation and its program, or of modules that are named."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keystead.cli.modules import import_users_module
+from keystead.cli.modules import import_users_module, users_program
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
     from keystead.keys import Keyspace, Layout, Registry
+    from keystead.settings import Settings
 
 OWN_ROOMS = "keystead"
 
@@ -19,20 +20,33 @@ RegistryOption = Annotated[
         "--registry",
         metavar="MODULE[:NAME]",
         envvar="KEYSTEAD_REGISTRY",
-        help="Use the declarations of this module instead of Keystead's own rooms; may be given several times. "
+        help="Use the declarations of this module and no others; may be given several times. "
         f"The word {OWN_ROOMS} stands for Keystead's own rooms.",
     ),
 ]
 
 
-def load_registry(sources: Iterable[str] | None, layout: "Layout") -> "Registry":
-    """Build the registry from what ``--registry`` named, or from Keystead's own rooms when it named nothing."""
+def load_registry(sources: Iterable[str] | None, layout: "Layout", settings: "Settings | None" = None) -> "Registry":
+    """Build the registry from what ``--registry`` named. When it named nothing, from Keystead's own rooms and, with
+    ``settings``, from the program of that installation too."""
+    from keystead.app import App
     from keystead.keys import Registry
 
+    if not sources and settings is not None:
+        return App(settings, users_program(_modules_of(settings))).registry(layout)
     keyspaces: list[Keyspace] = []
     for source in sources or (OWN_ROOMS,):
         keyspaces += [found for found in _load(source) if not any(found is known for known in keyspaces)]
     return Registry(keyspaces, layout=layout)
+
+
+def _modules_of(settings: "Settings") -> str:
+    """Those of the program whose keys lie beside the rooms'. That a demonstration has one needs no setting."""
+    from keystead.app import App
+    from keystead.pace import is_demonstration
+
+    demo = "keystead.demo.program" if is_demonstration(App(settings).data_directory) else ""
+    return settings.program.modules or demo
 
 
 def _load(source: str) -> list["Keyspace"]:

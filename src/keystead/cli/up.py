@@ -108,9 +108,9 @@ def _of_the_demo(line: Mapping[str, Any]) -> bool:
 def _refuse_real(directory: Path) -> None:
     """Refuse to let the days of an installation pass quickly whose people are real: that could not be undone."""
     from keystead.installation import MARK_FILE
-    from keystead.pace import PACE_FILE
+    from keystead.pace import is_demonstration
 
-    if (directory / MARK_FILE).exists() and not (directory / PACE_FILE).exists():
+    if (directory / MARK_FILE).exists() and not is_demonstration(directory):
         raise Invalid(f"{directory} holds an installation whose time is the real one; --demo fills a directory of its "
                       "own: leave out --data, or name a new one")
 
