@@ -9,6 +9,7 @@ import pytest
 
 from keystead.backup import check, last_backup
 from keystead.backup import taking as taking_module
+from keystead.backup.unfinished import begin_in
 from keystead.backup.unpacking import unpack
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -43,6 +44,33 @@ async def test_everything_is_in_the_archive(server, database_url, tmp_path):
     assert noted is not None and noted.taken_at == manifest.head.taken_at and noted.bytes == taken.bytes
     checked = await check(tmp_path / "one.backup")
     assert checked.keys == 3 and checked.rows >= 1
+
+
+async def test_a_full_server_is_backed_up(valkey, valkey_server, tmp_path):
+    app = app_at(valkey_server.url, tmp_path / "own")
+    await valkey.set("mark", "1")
+    async with migrated(app):
+        first = await app.backup().take(tmp_path / "one.backup")
+        await valkey.config_set("maxmemory", "1")
+        try:
+            second = await app.backup().take(tmp_path / "two.backup")
+            await valkey.delete("backup:identity")
+            third = await app.backup().take(tmp_path / "three.backup")
+        finally:
+            await valkey.config_set("maxmemory", "0")
+    names = [taken.manifest.head.installation for taken in (first, second, third)]
+    assert names[0] == names[1] and names[2] not in ("", names[0]), "one that cannot be kept is of that backup alone"
+    assert (await check(tmp_path / "three.backup")).keys >= 1
+
+
+async def test_a_directory_that_is_half_restored_is_not_backed_up(tmp_path):
+    app = app_at(f"embedded://{tmp_path / 'own'}", tmp_path / "own")
+    async with app.running(start_server=True) as running:
+        await running.valkey.set("mark", "1")
+    begin_in(tmp_path / "own", tmp_path / "one.backup")
+    with pytest.raises(Invalid, match="has not ended"):
+        await app.backup().take(tmp_path / "half.backup")
+    assert not (tmp_path / "half.backup").exists()
 
 
 async def test_files_of_others_are_left_out_and_the_archive_can_be_restored(valkey, valkey_server, tmp_path):

@@ -94,12 +94,18 @@ def test_a_passphrase_seals_it(installation):
     (("backup", "--check", "none.backup"), "cannot be read"),
     (("backup", "one", "--data", "nowhere"), "no server runs"),
     (("backup", "nowhere/one", "--data", "data"), "cannot be written"),
+    (("backup", "--to", "data/keystead.sqlite", "--data", "data"), "cannot be made"),
     (("restore", "none.backup", "--data", "new"), "cannot be read"),
     (("restore", "data/keystead.sqlite", "--data", "new"), "no backup of Keystead"),
     (("message", "resume", "pigeon"), "there is no channel"),
 ])
 def test_what_cannot_be_done_is_one_line(installation, arguments, says):
     assert says in keystead(*arguments, cwd=installation).refused()
+
+
+def test_a_backup_of_nothing_makes_no_directory(installation):
+    assert "no server runs" in keystead("backup", "--to", "new", "--data", "nowhere", cwd=installation).refused()
+    assert [each.name for each in installation.iterdir()] == ["data"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

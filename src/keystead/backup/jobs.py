@@ -25,7 +25,6 @@ def register(book: JobBook, backup: Backup, alerts: Alerts, settings: BackupSett
     async def take() -> dict[str, Any]:
         directory = Path(settings.directory)
         try:
-            _make(directory)
             taken = await backup.take_into(directory)
         except Exception as error:
             counts.add("backups_failed")
@@ -49,10 +48,3 @@ def recurring(settings: BackupSettings) -> tuple[Recurring, ...]:
     if not 0 <= settings.start_hour <= 23 or settings.keep_files < 1:
         raise Invalid("backup.start_hour is an hour from 0 to 23, and backup.keep_files at least 1")
     return (Recurring(TAKE, cron(f"0 {settings.start_hour} * * *", "UTC")),)
-
-
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise Invalid(f"the directory of backups {directory} cannot be made: {error.strerror}") from error

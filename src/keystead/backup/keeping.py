@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from keystead.errors import Invalid
+
 # A draft that nobody can be writing any more.
 LEFT_SECONDS: Final = 2 * 86400
 
@@ -14,6 +16,15 @@ LEFT_SECONDS: Final = 2 * 86400
 def file_name(taken_at: float, identity: str) -> str:
     """The name of a backup of the installation with this identity; names sort by time."""
     return f"keystead-{datetime.fromtimestamp(taken_at, UTC):%Y%m%dT%H%M%SZ}-{identity}.backup"
+
+
+def made(directory: Path) -> Path:
+    """The directory, which is made if it is missing; ``Invalid`` if it cannot be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Invalid(f"the directory of backups {directory} cannot be made: {error.strerror}") from error
+    return directory
 
 
 def keep_newest(directory: Path, count: int, identity: str, *, spare: Path | None = None) -> list[Path]:

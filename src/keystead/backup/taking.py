@@ -15,7 +15,7 @@ import msgspec
 from keystead.backup.archive import CHUNK_BYTES, FILES, SQL, STATE, ArchiveWriter, valkey_part
 from keystead.backup.dumping import dump_files
 from keystead.backup.installation import Installation
-from keystead.backup.keeping import file_name
+from keystead.backup.keeping import file_name, made
 from keystead.backup.keys import IDENTITY, LAST
 from keystead.backup.models import DUMP, RDB, Head, LastBackup, Manifest, ObjectFilesPart
 from keystead.backup.moment import Moment, fix
@@ -26,6 +26,7 @@ from keystead.backup.unfinished import require_whole
 from keystead.engine import EmbeddedServer, ErrorReply, Valkey, attach, connect
 from keystead.engine.snapshot import NotPermitted
 from keystead.errors import KeysteadError, Unavailable
+from keystead.installation import check_mark
 from keystead.scrubbing import failure_told
 from keystead.settings import EmbeddedSettings
 from keystead.store.files import is_key
@@ -69,8 +70,11 @@ class Backup:
         return await self._noted(lambda identity: path, progress)
 
     async def take_into(self, directory: Path, progress: Progress | None = None) -> Taken:
-        """``take`` into a file that is named by the time and by this installation, as ``keep_newest`` knows it."""
-        return await self._noted(lambda identity: directory / file_name(time.time(), identity), progress)
+        """``take`` into a file that is named by the time and by this installation, as ``keep_newest`` knows it.
+
+        The directory is made if it is missing, once there is an installation to back up.
+        """
+        return await self._noted(lambda identity: made(directory) / file_name(time.time(), identity), progress)
 
     async def _noted(self, name: Callable[[str], Path], progress: Progress | None) -> Taken:
         try:
@@ -256,16 +260,27 @@ class _Work:
 
 
 async def _identity(valkey: Valkey) -> str:
-    """What the backups of this installation are called after; chosen by the first one."""
-    await IDENTITY.at().set_if_absent(valkey, secrets.token_hex(4))
-    return await IDENTITY.at().get(valkey) or ""
+    """What the backups of this installation are called after; chosen by the first one.
+
+    A server that takes no writes, as a full one, is backed up all the same: under a name of this backup alone.
+    """
+    if (known := await IDENTITY.at().get(valkey)) is not None:
+        return known
+    chosen = secrets.token_hex(4)
+    with suppress(ErrorReply):
+        await IDENTITY.at().set_if_absent(valkey, chosen)
+    return await IDENTITY.at().get(valkey) or chosen
 
 
 @asynccontextmanager
 async def _server(of: Installation) -> AsyncIterator[Valkey]:
-    """A client of its own; an embedded server that does not run is started for the time of the backup."""
+    """A client of its own; an embedded server that does not run is started for the time of the backup.
+
+    A directory that is half restored is refused, as wherever it would be started.
+    """
     async with AsyncExitStack() as stack:
         if of.is_embedded:
+            check_mark(of.data_directory)
             try:
                 attach(of.data_directory)
             except Unavailable:

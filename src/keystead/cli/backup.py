@@ -87,7 +87,6 @@ def _take(app: "App", file: Path | None, to: Path | None, keep: int | None, form
 
     with _progress() as told:
         if to is not None:
-            to.mkdir(parents=True, exist_ok=True, mode=0o700)
             work = app.backup().take_into(to, told)
         else:
             assert file is not None
