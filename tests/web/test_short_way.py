@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import httpx
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Form, Header, Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 from starlette.exceptions import HTTPException
 
 from keystead.web.server import build
@@ -17,6 +17,17 @@ from .conftest import PORT
 
 class Part(BaseModel):
     name: str = Field(min_length=1, max_length=5)
+
+
+class Tea(BaseModel):
+    kind: str
+
+    @field_validator("kind")
+    @classmethod
+    def no_coffee(cls, kind: str) -> str:
+        if kind == "coffee":
+            raise HTTPException(418, "this is for tea", {"x-pot": "tea"})
+        return kind
 
 
 class Thing(BaseModel):
@@ -54,6 +65,21 @@ def small_routes() -> APIRouter:
     async def own(name: str) -> Any:
         return Response(f"<p>{name}</p>", 203, media_type="text/html")
 
+    @router.get("/empty/{status}")
+    async def empty(status: int, response: Response) -> str | None:
+        response.status_code = status
+        response.headers["x-status"] = str(status)
+        return None
+
+    @router.post("/tea")
+    async def tea(tea: Tea) -> str:
+        ran.append(tea.kind)
+        return tea.kind
+
+    @router.post("/leaving")
+    async def leaving(request: Request, thing: Thing) -> list[Any]:
+        return [await request.is_disconnected(), (await request.body()).decode(), thing.number]
+
     @router.get("/wrong")
     async def wrong() -> Thing:
         return {"number": "seven"}  # type: ignore[return-value]
@@ -70,6 +96,10 @@ def odd_routes() -> APIRouter:
 
     @router.get("/needed")
     async def needed(word: Annotated[str, Query()]) -> str:
+        return word
+
+    @router.get("/made_up")
+    async def made_up(word: Annotated[str, Query(default_factory=lambda: f"{len(ran)}")]) -> str:
         return word
 
     @router.get("/depends")
@@ -141,6 +171,12 @@ JSON = {"content-type": "application/json"}
     ("GET", "/api/1/things/4?most=x", b"", {}, 422),
     ("GET", "/api/1/things/four", b"", {}, 422),
     ("GET", "/api/1/own/x", b"", {}, 203),
+    ("GET", "/api/1/empty/204", b"", {}, 204),
+    ("GET", "/api/1/empty/304", b"", {}, 304),
+    ("GET", "/api/1/empty/203", b"", {}, 203),
+    ("POST", "/api/1/tea", b'{"kind": "green"}', JSON, 200),
+    ("POST", "/api/1/tea", b'{"kind": "coffee"}', JSON, 418),
+    ("POST", "/api/1/leaving", b'{"number": 4}', JSON, 200),
 ])
 async def test_both_ways_answer_the_same(method, path, content, headers, status):
     ran.clear()
@@ -172,7 +208,7 @@ async def test_a_body_that_comes_in_pieces_is_read_whole():
 def test_routes_that_ask_more_are_left_to_the_framework():
     app = app_of(Assembled, odd_routes())
     routes = [route for route in _routes(app) if _of_the_interface(route)]
-    assert len(routes) == 8
+    assert len(routes) == 9
     for route in routes:
         assert short_way(route) is route.app, route.path
 

@@ -66,7 +66,7 @@ def _plain(route: Any) -> _Plain | None:
         and not (needs.dependencies or needs.header_params or needs.cookie_params or needs.http_connection_param_name
                  or needs.background_tasks_param_name or needs.security_scopes_param_name)
         and not any(field.field_info.is_required() or field.field_info.validate_default
-                    for field in needs.query_params)
+                    or field.field_info.default_factory for field in needs.query_params)
         and all(isinstance(default, _UNCHANGING) for default in queries.values())
         and not any(_is_model(field) or field.alias != field.name for field in needs.path_params)
     )
@@ -94,13 +94,17 @@ class _ShortWay:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         plain = self._plain
         read = [] if plain.body is None else await _read(receive)
-        if read:
-            receive = _again(read, receive)
-        values = self._values(scope, read)
+        content = b"".join([message.get("body", b"") for message in read])
+        try:
+            values = self._values(scope, read, content)
+        except Exception:  # of a validator: its second time is the framework's, which lets those answer who answer it
+            values = None
         if values is None:
-            await self._framework(scope, receive, send)
+            await self._framework(scope, _again(read, receive) if read else receive, send)
             return
         request, beside = Request(scope, receive, send), None
+        if read:
+            request._body = content  # as if it had read it itself
         if plain.request_name:
             values[plain.request_name] = request
         if plain.response_name:
@@ -118,12 +122,15 @@ class _ShortWay:
         content, status = self._content(answer), plain.status
         headers = [(b"content-length", str(len(content)).encode()), (b"content-type", JSON)]
         if beside is not None:
-            headers += beside.raw_headers
             status = beside.status_code or status
+            if status in _WITHOUT_BODY:
+                content = b""
+                del headers[0]
+            headers += beside.raw_headers
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def _values(self, scope: Scope, read: list[Message]) -> dict[str, Any] | None:
+    def _values(self, scope: Scope, read: list[Message], content: bytes) -> dict[str, Any] | None:
         """What the endpoint is called with; None if it is for the framework to read."""
         if scope["query_string"]:
             return None
@@ -133,7 +140,7 @@ class _ShortWay:
             if wrong:
                 return None
         if read:
-            values[self._plain.body.name] = body = _body(self._plain.body, scope, read)
+            values[self._plain.body.name] = body = _body(self._plain.body, scope, read, content)
             if body is _NOTHING:
                 return None
         return values
@@ -147,10 +154,9 @@ class _ShortWay:
         return content
 
 
-def _body(field: Any, scope: Scope, read: list[Message]) -> Any:
+def _body(field: Any, scope: Scope, read: list[Message], content: bytes) -> Any:
     """What the body says; nothing if it is for the framework to say what is wrong with it."""
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    content = b"".join([message.get("body", b"") for message in read])
     if kinds != [JSON] or not content or read[-1]["type"] != "http.request":
         return _NOTHING
     try:
