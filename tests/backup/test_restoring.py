@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 
 import msgspec
 import pytest
@@ -277,6 +277,72 @@ async def test_a_server_with_a_worker_is_not_replaced(valkey, valkey_server, fre
             worker.stop()
     finally:
         await client.aclose()
+
+
+def after_reading(monkeypatch, happens):
+    """Let something happen while an archive is read, which takes long where there is much in it."""
+    read = restoring_module.unpack_and_check
+
+    async def reading(*given):
+        found = await read(*given)
+        await happens()
+        return found
+
+    monkeypatch.setattr(restoring_module, "unpack_and_check", reading)
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_is_started_in_a_directory_meanwhile_stays(valkey, valkey_server, tmp_path, monkeypatch, there):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    target = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+    async with AsyncExitStack() as stack:
+        if there:
+            async with target.running(start_server=True) as running:
+                await running.valkey.set("mark", "1")
+
+        async def start() -> None:
+            running = await stack.enter_async_context(target.running(start_server=True))
+            await running.valkey.set("mark", "1")
+
+        after_reading(monkeypatch, start)
+        with pytest.raises(Conflict, match="in use" if there else "not empty"):
+            await Restore(target.installation(), replace=there).run(path)
+        assert not (tmp_path / "new" / "restoring.json").exists()
+    async with target.running(start_server=True) as running:
+        assert await running.valkey.get("mark") == b"1" and await running.valkey.get("lasting") is None
+
+
+async def test_what_is_written_to_a_server_meanwhile_stays(valkey, valkey_server, fresh_server, tmp_path, monkeypatch):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    target = app_at(fresh_server.url, tmp_path / "new")
+    client = await connect(fresh_server.url)
+    try:
+        after_reading(monkeypatch, lambda: client.set("mark", "1"))
+        with pytest.raises(Conflict, match="holds 1 keys"):
+            await Restore(target.installation()).run(path)
+        assert [raw async for raw in client.scan_iter()] == [b"mark"]
+    finally:
+        await client.aclose()
+
+
+async def test_files_of_an_installation_that_runs_are_not_replaced(valkey, valkey_server, fresh_server, tmp_path):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    running = app_at(f"embedded://{tmp_path / 'new'}", tmp_path / "new")
+    target = app_at(fresh_server.url, tmp_path / "new")  # another server, and the same directory
+    async with running.running(start_server=True):
+        secret = (tmp_path / "new" / "ticket.secret").read_bytes()
+        with pytest.raises(Conflict, match="in use"):
+            await Restore(target.installation(), replace=True).run(path)
+        assert (tmp_path / "new" / "ticket.secret").read_bytes() == secret
+
+
+async def test_a_refused_restore_leaves_no_directories(valkey, valkey_server, tmp_path):
+    path = await made(valkey, valkey_server.url, "", tmp_path)
+    path.write_bytes(path.read_bytes()[:-200])
+    target = app_at(f"embedded://{tmp_path / 'a/b/new'}", tmp_path / "a/b/new")
+    with pytest.raises(Invalid, match="cut off or damaged"):
+        await Restore(target.installation()).run(path)
+    assert not (tmp_path / "a").exists()
 
 
 async def test_a_restored_installation_has_backups_of_its_own(valkey, valkey_server, tmp_path):

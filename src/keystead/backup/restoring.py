@@ -74,6 +74,7 @@ class Restore:
         made = staging / "data"
         placing = Placing(self._to, replace=self._replace, inside=target, made=made)
         await placing.require_free()
+        missing = [each for each in staging.parents if not each.exists()]
         try:
             staging.mkdir(mode=0o700, parents=True)
         except OSError as error:
@@ -82,6 +83,7 @@ class Restore:
             unpacked = await self._unpack(path, staging / "archive", told)
             keys = await self._make_data(unpacked, made, prepare, told)
             placing.put_state(unpacked, made)
+            self._require_directory(target, place)  # that took a while, in which somebody may have started there
             in_one_step = placing.is_all_inside and not _holds_something(place)
             if not in_one_step:
                 begin_in(place, path)
@@ -96,6 +98,9 @@ class Restore:
             return Restored(unpacked.manifest, keys, (*unpacked.manifest.warnings, *placing.warnings))
         finally:
             await in_thread(shutil.rmtree, staging, True)
+            with suppress(OSError):  # nothing but what we made for this, or it stays
+                for each in missing:
+                    each.rmdir()
 
     def _require_directory(self, target: Path, place: Path) -> None:
         if place.is_mount():
@@ -105,8 +110,7 @@ class Restore:
             return
         if not self._replace or not target.is_dir():
             raise Conflict(f"{target} is not empty; name another directory with --data, or replace it with --replace")
-        if is_locked(target / "owner.lock"):
-            raise Conflict(f"{target} is in use; stop what runs there first")
+        _require_unused(target)
 
     async def _make_data(self, unpacked: Unpacked, made: Path, prepare: Prepare | None, told: Progress) -> int:
         """The data of an embedded server, written and read by one; says how many keys it has."""
@@ -133,12 +137,13 @@ class Restore:
             if head.lanes != self._to.lanes and head.layout != "plain":
                 raise Invalid(f"{path} was taken with messaging.lanes = {head.lanes}, and here it is {self._to.lanes}; "
                               f"set messaging.lanes to {head.lanes}")
-            await self._require_server(valkey)
+            await self._require_server(valkey, target)
             await placing.require_free()
             with tempfile.TemporaryDirectory(prefix="keystead-restore-", dir=_work_place(target)) as name:
                 unpacked = await self._unpack(path, Path(name) / "archive", told)
                 placing.require_state(unpacked, target)
                 sources = await _read_by_servers(unpacked, Path(name))
+                await self._require_server(valkey, target)  # somebody may have started meanwhile
                 await begin(valkey, path)
                 if self._replace:
                     await remove_all_but_mark(valkey)
@@ -160,14 +165,16 @@ class Restore:
         finally:
             await valkey.aclose()
 
-    async def _require_server(self, valkey: Valkey) -> None:
-        """Refuse a server that holds keys, unless told to replace them; and in any case one with workers at work."""
+    async def _require_server(self, valkey: Valkey, target: Path) -> None:
+        """Refuse a server that holds keys, unless told to replace them; and in any case one with workers at work, and
+        a directory whose files another installation uses."""
         if not self._replace:
             await require_whole(valkey)
             if found := await _count(valkey):
                 raise Conflict(f"the server holds {found:,} keys; restore to an empty one, or replace all of them with "
                                "--replace")
             return
+        _require_unused(target)
         with suppress(Corrupt, ErrorReply):  # keys of somebody else that are named like ours
             if alive := [each.name for each in await Inspection(valkey, SystemClock()).workers() if each.alive]:
                 raise Conflict(f"{alive[0]} works at this server; stop every worker first (one that was killed is "
@@ -215,6 +222,11 @@ async def _put_keys(valkey: Valkey, unpacked: Unpacked, sources: list[Path], tol
             async for records in dump(scratch, lambda done, of: told("Valkey keys", done, of)):
                 await put(valkey, records)
         shutil.rmtree(source)
+
+
+def _require_unused(directory: Path) -> None:
+    if is_locked(directory / "owner.lock"):
+        raise Conflict(f"{directory} is in use; stop what runs there first")
 
 
 def _holds_something(target: Path) -> bool:
