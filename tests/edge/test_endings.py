@@ -14,6 +14,14 @@ def clock(valkey_server) -> MovableClock:
     return MovableClock([valkey_server], now=1_790_000_000.0)
 
 
+class FixedClock:
+    def __init__(self, now: float) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+
 async def opened(valkey, clock) -> tuple[Endings, Tickets]:
     endings = await Endings.open(valkey, clock, keeps_seconds=KEEPS)
     return endings, Tickets(bytes(32), clock, endings)
@@ -59,3 +67,26 @@ async def test_marks_last_as_long_as_the_ticket_could_and_then_go(valkey, clock)
     await endings.refresh()
     assert await TICKETS_ENDED.at().size(valkey) == 0
     assert not counts(tickets, lasting), "its own time is over by now"
+
+
+async def test_what_is_known_is_not_read_again_and_what_came_late_is(valkey, clock, monkeypatch):
+    (here, tickets), (there, others) = await opened(valkey, clock), await opened(valkey, clock)
+    for number in range(5):
+        await here.end_all(USER_PURPOSE, f"user-{number}")
+    await there.refresh()
+    read: list[str] = []
+    remember = Endings._remember
+
+    def told(self, mark, ended_at):
+        read.append(mark)
+        remember(self, mark, ended_at)
+
+    monkeypatch.setattr(Endings, "_remember", told)
+    clock.advance(100)
+    await there.refresh()
+    assert read == [], "nothing happened since"
+    late = tickets.issue("session", "operator", lasts_seconds=500)
+    behind = FixedClock(clock.now() - 110)  # of a host that ends one with an earlier time than those above
+    await Endings(valkey, behind, keeps_seconds=KEEPS).end(tickets.read("session", late).uid)
+    await there.refresh()
+    assert not counts(others, late)

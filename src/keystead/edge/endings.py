@@ -31,6 +31,7 @@ class Endings:
         self._keeps_seconds = keeps_seconds + 2 * _OVERLAP_SECONDS
         self._ended: dict[str, float] = {}
         self._seen_until = float("-inf")
+        self._seen: tuple[int, list[tuple[str, float]]] = (0, [])  # how many there were, and the newest
 
     @classmethod
     async def open(cls, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> Self:
@@ -63,15 +64,19 @@ class Endings:
         self._remember(mark, now)
 
     async def refresh(self) -> None:
-        """Learn what ended elsewhere since the last look, and let go of what is over; one round trip, rarely two."""
-        since = self._seen_until - _OVERLAP_SECONDS
-        for mark, ended_at in await TICKETS_ENDED.at().range_by_score(self._valkey, since, float("inf")):
-            self._remember(mark, ended_at)
-            self._seen_until = max(self._seen_until, ended_at)
+        """Learn what ended elsewhere since the last look, and let go of what is over; one round trip, rarely more."""
+        there = TICKETS_ENDED.at()
+        size, newest = await asyncio.gather(there.size(self._valkey), there.range(self._valkey, -1, -1))
+        if (size, newest) != self._seen:  # otherwise the last ones, which may be very many, would be read for ever
+            since = self._seen_until - _OVERLAP_SECONDS
+            for mark, ended_at in await there.range_by_score(self._valkey, since, float("inf")):
+                self._remember(mark, ended_at)
+                self._seen_until = max(self._seen_until, ended_at)
+            self._seen = size, newest
         over = self._clock.now() - self._keeps_seconds
         old = list(takewhile(lambda mark: self._ended[mark] < over, self._ended))
         if old:
-            await TICKETS_ENDED.at().remove(self._valkey, *old)
+            await there.remove(self._valkey, *old)
         for mark in old:
             del self._ended[mark]
 
