@@ -118,7 +118,7 @@ async def test_a_process_that_died_with_deliveries_leaves_them_to_the_next(valke
     assert len(receiver.requests) == 1
 
 
-@pytest.mark.parametrize("url", ["ftp://x/y", "file:///etc/passwd", "http://", "hook"])
+@pytest.mark.parametrize("url", ["ftp://x/y", "file:///etc/passwd", "http://", "hook", "http://[x", "http://x:99999"])
 def test_an_address_that_is_no_webhook_is_refused(url):
     with pytest.raises(Invalid, match="webhook_url"):
         Webhook(url)

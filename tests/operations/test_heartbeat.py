@@ -64,7 +64,7 @@ async def test_it_goes_on_while_the_server_is_away(valkey, valkey_server, databa
         valkey_server.call("ACL", "SETUSER", "default", "+set")
 
 
-@pytest.mark.parametrize("url", ["ftp://example.com", "example.com", "http://"])
+@pytest.mark.parametrize("url", ["ftp://example.com", "example.com", "http://", "http://[x"])
 def test_an_address_that_is_none_is_refused(valkey_server, url):
     with pytest.raises(Invalid, match="heartbeat_url"):
         Heartbeat(None, SystemClock(), None, url, None)

@@ -64,9 +64,7 @@ class Webhook:
     secret: str = ""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Invalid("alerts.webhook_url must begin with http:// or https:// and name a host")
+        require_address(self.url, "alerts.webhook_url")
 
     async def __call__(self, events: Sequence[AlertEvent], *, now: float) -> None:
         """``NotDelivered`` unless the receiver answered with 2xx."""
@@ -89,6 +87,17 @@ class Webhook:
             raise NotDelivered(why, perhaps=not never_left) from None
         if not 200 <= status < 300:
             raise NotDelivered(f"the webhook answered with {status}")
+
+
+def require_address(url: str, setting: str) -> None:
+    """Refuse what nobody can call. The address is not said: it may hold a secret."""
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise Invalid(f"{setting} must begin with http:// or https:// and name a host")
 
 
 def webhook_body(events: Sequence[AlertEvent]) -> bytes:

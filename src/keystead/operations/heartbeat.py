@@ -6,15 +6,14 @@ instead that they stopped.
 
 import asyncio
 from typing import Final
-from urllib.parse import urlsplit
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
-from keystead.errors import Invalid, KeysteadError
+from keystead.errors import KeysteadError
 from keystead.jobs import Inspection
 from keystead.operations.alerts import Alerts
-from keystead.operations.delivery import REQUEST_SECONDS, UNDELIVERED
+from keystead.operations.delivery import REQUEST_SECONDS, UNDELIVERED, require_address
 from keystead.operations.keys import HEARTBEAT
 from keystead.operations.watchers import sql_trouble
 from keystead.store import Database
@@ -39,9 +38,7 @@ class Heartbeat:
         self, valkey: Valkey, clock: Clock, alerts: Alerts, url: str, database: Database, *,
         every_seconds: float = EVERY_SECONDS,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Invalid("alerts.heartbeat_url must begin with http:// or https:// and name a host")
+        require_address(url, "alerts.heartbeat_url")
         self._valkey, self._clock, self._alerts, self._url, self._database = valkey, clock, alerts, url, database
         self._every = every_seconds
 
