@@ -285,6 +285,18 @@ async def test_counts_keep_their_rules_inside_writes(server: Valkey) -> None:
     ]
 
 
+async def test_what_is_remembered_after_the_call_is_no_part_of_it(server: Valkey) -> None:
+    writes = Writes(server.layout)
+    LIST.at().push_right(writes, b"1")
+    EVENTS.tally().incr("found", unix_date=DAY).store(writes)
+    under_way = once(server, MARK.at("a"), writes)
+    LIST.at().push_right(writes, b"2")
+    CLICKS.tally().incr("seen", unix_date=DAY).store(writes)
+    assert await under_way is Once.DONE
+    assert await LIST.at().range(server) == [b"1"]
+    assert (await CLICKS.read(server, DAY)).counts.get("seen", 0) == 0
+
+
 async def test_a_wrong_type_is_noticed_before_anything_is_written(server: Valkey) -> None:
     await server.set(FIELDS.at().name(server.layout), "text")
     await WORK.push(server, "a")

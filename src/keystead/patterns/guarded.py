@@ -130,10 +130,10 @@ class Writes:
         return self
 
     def marked(self, mark: FlagRef) -> "Writes":
-        """The same writes with a mark put up behind them. These stay as they are; the counts belong to both."""
+        """The same writes with a mark put up behind them. These stay as they are."""
         same = Writes(self.layout)
         same._places, same._names, same._kinds = self._places.copy(), self._names.copy(), self._kinds.copy()
-        same._commands, same._tallies = self._commands.copy(), self._tallies
+        same._commands, same._tallies = self._commands.copy(), self._tallies.copy()
         mark.raise_flag(same)
         return same
 
