@@ -31,6 +31,20 @@ def test_what_makes_no_sense_is_one_line(tmp_path):
         assert keystead("admin", "key", *arguments, cwd=tmp_path).refused()
 
 
+@pytest.mark.parametrize("arguments", [("list",), ("revoke", "nobody")])
+def test_who_looks_for_keys_begins_no_installation(tmp_path, arguments):
+    refused = keystead("admin", "key", *arguments, "--data", "nowhere", cwd=tmp_path).refused()
+    assert "no installation in nowhere" in refused
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_key_is_made_where_a_restore_has_not_ended(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "restoring.json").write_text("{}")
+    refused = keystead("admin", "key", "create", "shop", "--scope", "jobs", "--data", "data", cwd=tmp_path).refused()
+    assert "has not ended" in refused
+
+
 async def test_all_sessions_are_ended_at_once(valkey, server):
     from keystead.clock import SystemClock
     from keystead.edge import Endings, TicketExpired, Tickets

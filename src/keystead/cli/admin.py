@@ -10,7 +10,7 @@ import typer
 from keystead.cli.output import Format, FormatOption, emit, note, printable, table, write, write_json
 from keystead.cli.place import refuse_beside_demo
 from keystead.cli.session import connected, run_settings, wait_for
-from keystead.errors import Invalid
+from keystead.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from keystead.operations import AdminKey, AdminKeys
@@ -56,7 +56,7 @@ def list_keys(context: typer.Context, format: FormatOption = Format.TABLE) -> No
     async def read(keys: "AdminKeys") -> list["AdminKey"]:
         return await keys.list()
 
-    found, now = wait_for(_with_keys(_settings(context), read)), datetime.now(UTC).timestamp()
+    found, now = wait_for(_with_keys(_settings(context, begins=False), read)), datetime.now(UTC).timestamp()
     if format is Format.JSON:
         write_json([_facts(key, now) for key in found])
         return
@@ -78,13 +78,21 @@ def revoke(
     async def take_back(keys: "AdminKeys") -> "AdminKey":
         return await keys.revoke(id)
 
-    key = wait_for(_with_keys(_settings(context), take_back))
+    key = wait_for(_with_keys(_settings(context, begins=False), take_back))
     note(f"revoked {key.id} ({printable(key.name)})")
 
 
-def _settings(context: typer.Context) -> "Settings":
+def _settings(context: typer.Context, *, begins: bool = True) -> "Settings":
+    """``begins``: where there is no installation yet, one is begun; who only looks for keys finds none there."""
+    from keystead.app import App
+    from keystead.store.address import parse_address
+
     settings = run_settings(context)
     refuse_beside_demo(context, settings)
+    app = App(settings)
+    address = parse_address(app.database_url)
+    if not begins and address.dialect == "sqlite" and not address.path.exists():
+        raise NotFound(f"there is no installation in {app.data_directory}; name its directory with --data")
     return settings
 
 
@@ -119,10 +127,12 @@ async def _keys(settings: "Settings") -> AsyncIterator["AdminKeys"]:
     """Only the tables are needed; the server may run or not."""
     from keystead.app import App
     from keystead.clock import SystemClock
+    from keystead.installation import check_mark
     from keystead.operations import AdminKeys
     from keystead.store import Database
 
     app = App(settings)
+    check_mark(app.data_directory)  # a key made in what is half restored would be gone with it
     with suppress(OSError):  # where it is needed, and cannot be made, the database says so
         app.data_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with Database.open(app.database_url) as database:
