@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ async def test_thread_ends_with_the_database(tmp_path: Path) -> None:
         (thread,) = writing_threads() - before
     await asyncio.to_thread(thread.join, 40)
     assert not thread.is_alive()
+
+
+async def test_thread_holds_nothing_of_what_it_did(tmp_path: Path) -> None:
+    """Rows may be many, and the next one to write may come tomorrow."""
+
+    class Rows:
+        pass
+
+    writer = await sqlite_writer.open_writer(str(tmp_path / "a.db"), timeout=1, isolation_level=None)
+    held = weakref.ref(await writer.in_thread(Rows))
+    deadline = asyncio.get_running_loop().time() + 20
+    while held() is not None and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.01)
+    assert held() is None
+    await writer.close()
 
 
 async def test_whoever_closed_it_finds_everything_in_the_one_file(tmp_path: Path) -> None:

@@ -103,10 +103,11 @@ class Writer(Reader):
     def _work(self) -> None:
         while (asked := self._asked.get()) is not None:
             work, tell = asked
+            result = None
             try:
                 result = work()
             except BaseException as error:  # whatever it is, whoever waits must hear of it
                 tell(None, error)
             else:
                 tell(result, None)
-            del asked, work, tell  # until the next one comes, nothing is held
+            del asked, work, tell, result  # until the next one comes, nothing is held
