@@ -96,10 +96,13 @@ def test_a_passphrase_seals_it(installation):
     (("backup", "nowhere/one", "--data", "data"), "cannot be written"),
     (("backup", "--to", "data/keystead.sqlite", "--data", "data"), "cannot be made"),
     (("restore", "none.backup", "--data", "new"), "cannot be read"),
+    (("restore", "one.backup", "--data", "one.backup", "--replace"), "is a file"),
     (("restore", "data/keystead.sqlite", "--data", "new"), "no backup of Keystead"),
     (("message", "resume", "pigeon"), "there is no channel"),
 ])
 def test_what_cannot_be_done_is_one_line(installation, arguments, says):
+    if "one.backup" in arguments:
+        keystead("backup", "one.backup", "--data", "data", cwd=installation)
     assert says in keystead(*arguments, cwd=installation).refused()
 
 

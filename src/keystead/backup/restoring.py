@@ -108,7 +108,9 @@ class Restore:
                           f"it: --data {target / 'data'}")
         if not _holds_something(target):
             return
-        if not self._replace or not target.is_dir():
+        if not target.is_dir():
+            raise Conflict(f"{target} is a file; name a directory with --data, which is made if it is missing")
+        if not self._replace:
             raise Conflict(f"{target} is not empty; name another directory with --data, or replace it with --replace")
         _require_unused(target)
 
