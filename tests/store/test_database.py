@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from keystead.errors import Invalid
@@ -148,6 +148,20 @@ async def test_a_statement_that_may_fail_is_undone_alone_in_a_nested_block(datab
                 await sql.execute(put("ada", 2))
         await sql.execute(put("after", 1))
     assert await items(database) == {"ada": 1, "before": 1, "after": 1}
+
+
+async def test_a_commit_that_is_refused_leaves_nothing_open(database: Database) -> None:
+    async with database.transaction() as sql:
+        await sql.execute(text("CREATE TABLE homes (id INTEGER PRIMARY KEY)"))
+        await sql.execute(text("CREATE TABLE guests (id INTEGER PRIMARY KEY, home INTEGER REFERENCES homes (id) "
+                               "DEFERRABLE INITIALLY DEFERRED)"))
+    with pytest.raises(IntegrityError):
+        async with database.transaction() as sql:
+            await sql.execute(text("INSERT INTO guests VALUES (1, 7)"))
+    async with database.transaction() as sql:
+        await sql.execute(text("INSERT INTO guests VALUES (2, NULL)"))
+    async with database.reading() as sql:
+        assert list(await sql.scalars(text("SELECT id FROM guests"))) == [2]
 
 
 async def test_what_follows_a_commit_follows_only_a_commit(database: Database) -> None:

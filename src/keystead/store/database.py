@@ -257,8 +257,10 @@ class Database:
             )
         try:
             await sql.commit()
-        except Unavailable as error:
-            if self.dialect == "sqlite" or _is_answer(error.__cause__):
+        except (Unavailable, SQLAlchemyError) as error:
+            # Refused, and with SQLite still open. Giving the connection back takes it for over, unless it is told.
+            await sql.rollback()
+            if not isinstance(error, Unavailable) or self.dialect == "sqlite" or _is_answer(error.__cause__):
                 raise
             raise ReplyLost(f"{error}, during a commit: it may or may not have happened") from error.__cause__
 
