@@ -83,6 +83,18 @@ async def test_a_key_ends_by_itself(database: Database, clock) -> None:
     assert [each.state(clock.now()) for each in await keys.list()] == ["expired"]
 
 
+async def test_keys_that_ended_are_not_read_again_and_again(database: Database, clock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = [await keys.create("shop", ["jobs"], lasts_seconds=60) for _ in range(3)]
+    lasting, longer = await keys.create("shop", ["jobs"]), await keys.create("shop", ["jobs"], lasts_seconds=61)
+    clock.advance(60)
+    await keys.refresh()
+    assert set(keys._known) == {lasting.id, longer.id}
+    assert keys.find(lasting.text) is not None and keys.find(longer.text) is not None
+    assert not any(keys.find(each.text) or keys.works(each.id) for each in made)
+    assert len(await keys.list()) == 5
+
+
 async def test_when_it_was_used_is_written_down_about_once_a_minute(database: Database, clock) -> None:
     keys = await AdminKeys.open(database, clock)
     made = await keys.create("shop", ["jobs"])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Self
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
 from keystead.clock import Clock
 from keystead.edge import EVERY_SCOPE, SCOPES
@@ -163,9 +163,7 @@ class AdminKeys:
         while seen != self._changes:
             seen = self._changes
             async with self._database.reading() as sql:
-                rows = (await sql.execute(
-                    select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(ADMIN_KEYS.c.revoked_at.is_(None))
-                )).all()
+                rows = (await sql.execute(_WORKING, {"now": self._clock.now()})).all()
         self._known = {row[0]: (_key(row[:-1]), bytes.fromhex(row[-1])) for row in rows}
         await self._write_used()
 
@@ -205,6 +203,11 @@ class AdminKeys:
 
 _SHOWN: Final = tuple(ADMIN_KEYS.c[name] for name in (
     "id", "name", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at"))
+# Not those that ended: of keys that programs make for an hour there may be very many.
+_WORKING: Final = select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(
+    ADMIN_KEYS.c.revoked_at.is_(None),
+    or_(ADMIN_KEYS.c.expires_at.is_(None), ADMIN_KEYS.c.expires_at > bindparam("now")),
+)
 
 
 def _key(row: Any) -> AdminKey:
