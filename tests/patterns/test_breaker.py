@@ -130,6 +130,16 @@ async def test_share_of_the_last_calls_opens_it_and_the_first_try_waits(valkey: 
     assert (await breaker.ask(valkey, now=moving_clock.now())).state is HALF_OPEN
 
 
+@pytest.mark.parametrize(("declared", "noted", "went_well"), [(COUNTED, 9, False), (SHARED, 20, True)])
+async def test_calls_of_a_clock_that_was_ahead_do_not_count(server: Valkey, declared, noted, went_well) -> None:
+    breaker = declared.at() if declared is COUNTED else declared.at("acme")
+    for number in range(noted):
+        await breaker.record(server, Permit(f"early{number}", CLOSED), went_well=went_well, now=NOW + 86400)
+    assert await fail(server, breaker, 9) is CLOSED
+    assert (await breaker.ask(server, now=NOW)).failures == 9
+    assert await fail(server, breaker, 20, now=NOW + 1) is OPEN
+
+
 async def test_only_the_last_calls_are_kept(server: Valkey) -> None:
     breaker = SHARED.at("twilio")
     for number in range(50):

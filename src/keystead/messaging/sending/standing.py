@@ -47,7 +47,7 @@ async def standing(valkey: Valkey, channel: Channel[Any], now: float) -> Standin
         breaker.calls.at().range(valkey, -breaker.trips.of_calls, -1), breaker.probe.at().get(valkey),
         paused.exists(valkey), paused.remaining_seconds(valkey),
     )
-    recent = [member for member, at in calls if at > now - breaker.trips.within_seconds]
+    recent = [member for member, at in calls if abs(at - now) < breaker.trips.within_seconds]
     says, failed = judged(recent, probe, breaker.trips)
     return Standing(channel.name, says, len(recent), failed, is_paused, seconds)
 
