@@ -24,12 +24,12 @@ async def keys(tmp_path):
         yield await AdminKeys.open(database, SystemClock())
 
 
-def client(keys: AdminKeys, caller: Caller) -> httpx.AsyncClient:
+def client(keys: AdminKeys, caller: Caller, ends_at: float | None = None) -> httpx.AsyncClient:
     app = FastAPI()
 
     @app.middleware("http")
     async def known(request: Request, call_next):
-        request.state.caller = caller
+        request.state.caller, request.state.proof_ends_at = caller, ends_at
         return await call_next(request)
 
     @app.exception_handler(KeysteadError)
@@ -67,3 +67,14 @@ async def test_nobody_gives_away_more_than_they_have(keys):
         assert (await http.post("/admin/keys", json={"name": "a", "scopes": ["users"]})).status_code == 403
         assert (await http.delete("/admin/keys/x")).status_code == 403
     assert len(await keys.list()) == 1
+
+
+@pytest.mark.parametrize(("kind", "lasts_seconds", "status"), [
+    (CallerKind.PROGRAM, None, 403), (CallerKind.PROGRAM, 700, 403), (CallerKind.PROGRAM, 300, 201),
+    (CallerKind.OPERATOR, None, 201),
+])
+async def test_no_program_makes_a_key_that_outlasts_its_own(keys, kind, lasts_seconds, status):
+    caller = Caller(kind, "someone", frozenset({"*"}))
+    async with client(keys, caller, ends_at=SystemClock().now() + 600) as http:
+        wanted = {"name": "a", "scopes": ["jobs"], "lasts_seconds": lasts_seconds}
+        assert (await http.post("/admin/keys", json=wanted)).status_code == status

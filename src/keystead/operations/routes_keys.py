@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from keystead.clock import Clock
-from keystead.edge import EVERY_SCOPE, SCOPES, Caller, Forbidden
+from keystead.edge import EVERY_SCOPE, SCOPES, Caller, CallerKind, Forbidden
 from keystead.operations.admin_keys import MOST_NAME, MOST_SECONDS, AdminKey, AdminKeys
 
 SCOPE = "admin"
@@ -66,11 +66,19 @@ def routes(keys: AdminKeys, clock: Clock) -> APIRouter:
 
     @router.post("/admin/keys", status_code=201)
     async def make_key(request: Request, wanted: KeyWanted) -> KeyMade:
-        """Make a key. Needs the scope ``admin``; nobody gives a scope away that they do not have."""
+        """Make a key. Needs the scope ``admin``; nobody gives a scope away that they do not have, and no program a
+        key that outlasts its own."""
         caller = _caller(request)
         caller.require(SCOPE)
         if any(scope in (*SCOPES, EVERY_SCOPE) and not caller.may(scope) for scope in wanted.scopes):
             raise Forbidden("a key may not reach more than whoever makes it")
+        ends_at: float | None = request.state.proof_ends_at
+        # A person's log-in ends within hours, and what they make is meant to last.
+        if caller.kind is CallerKind.PROGRAM and ends_at is not None:
+            left = ends_at - clock.now()
+            if wanted.lasts_seconds is None or wanted.lasts_seconds > left:
+                raise Forbidden("a key may not outlast the one that makes it; give lasts_seconds, at most "
+                                f"{max(int(left), 1)}")
         made = await keys.create(wanted.name, wanted.scopes, lasts_seconds=wanted.lasts_seconds)
         return KeyMade.model_validate({"key": made.text, **shown(made.key)})
 

@@ -174,6 +174,7 @@ class Door:
                                        retry_after_seconds=decision.reset_seconds)
         state = scope.setdefault("state", {})
         state["caller"], state["address"], state["request_id"] = found.caller, comer.address, answer.request_id
+        state["proof_ends_at"] = found.expires_at
         if scope["type"] == "websocket":
             await self._until_session_ends(scope, receive, answer, found)
         else:
