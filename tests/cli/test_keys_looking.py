@@ -1,6 +1,6 @@
 """What commands that look at a whole server share."""
 
-from keystead.cli.keys_looking import counted, looking, pace, plain, progress, tell
+from keystead.cli.keys_looking import counted, looking, plain, progress, stride, tell
 from keystead.settings import Settings, ValkeySettings
 from keystead.testing.server import LocalServer
 
@@ -16,8 +16,8 @@ def test_no_bar_off_a_terminal() -> None:
         assert told is None
 
 
-def test_pace_has_the_rate_that_was_asked_for() -> None:
-    chosen = pace(1000)
+def test_stride_has_the_rate_that_was_asked_for() -> None:
+    chosen = stride(1000)
     chosen.took(0.0, 5000, 100.0)
     assert chosen.rest_seconds(100.0) > 4
 

@@ -4,6 +4,7 @@ import pytest
 
 from keystead.edge import USER_PURPOSE, Endings, TicketExpired, Tickets
 from keystead.edge.keys import TICKETS_ENDED
+from keystead.errors import Invalid
 from keystead.testing.clock import MovableClock
 
 KEEPS = 600.0
@@ -90,3 +91,8 @@ async def test_what_is_known_is_not_read_again_and_what_came_late_is(valkey, clo
     await Endings(valkey, behind, keeps_seconds=KEEPS).end(tickets.read("session", late).uid)
     await there.refresh()
     assert not counts(others, late)
+
+
+async def test_a_ticket_that_would_outlast_its_end_is_refused_at_the_start(valkey, clock):
+    with pytest.raises(Invalid, match=r"http\.session_seconds"):
+        await Endings.open(valkey, clock, keeps_seconds=366 * 86400)

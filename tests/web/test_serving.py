@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import connect as open_websocket
 
 from keystead.app import App
-from keystead.errors import Conflict, Invalid, NotFound
+from keystead.errors import Conflict, Invalid, Unavailable
 from keystead.settings import load_settings
 from keystead.web import login_link
 from keystead.web import serving as web_serving
@@ -54,7 +54,7 @@ async def test_free_port_is_picked_and_told(tmp_path):
         assert login_link(app).startswith(ready.url)
 
     await serving(app, work)
-    with pytest.raises(NotFound):
+    with pytest.raises(Unavailable):
         login_link(app)
 
 

@@ -10,10 +10,10 @@ from itertools import takewhile
 from typing import Final, Self
 
 from keystead.clock import Clock
-from keystead.edge.keys import TICKETS_ENDED
+from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
-from keystead.errors import Unavailable
+from keystead.errors import Invalid, Unavailable
 from keystead.telemetry import logger
 
 REFRESH_SECONDS: Final = 2.0
@@ -27,6 +27,9 @@ class Endings:
     """Ends tickets, and knows which were ended. ``keeps_seconds``: how long the longest of them lasts."""
 
     def __init__(self, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> None:
+        if keeps_seconds + 2 * _OVERLAP_SECONDS > LONGEST_TICKET_SECONDS:
+            raise Invalid(f"a log-in that lasts {keeps_seconds:,.0f} seconds could not be ended for good; set "
+                          f"http.session_seconds to less than {LONGEST_TICKET_SECONDS // 86400} days")
         self._valkey, self._clock = valkey, clock
         self._keeps_seconds = keeps_seconds + 2 * _OVERLAP_SECONDS
         self._ended: dict[str, float] = {}

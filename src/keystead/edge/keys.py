@@ -22,6 +22,7 @@ from keystead.patterns import FixedWindow, WhenAway
 VIOLATIONS_SECONDS: Final = 86400
 PIN_MOST_SECONDS: Final = 90 * 86400
 TICKET_MOST_SECONDS: Final = 6 * 86400
+LONGEST_TICKET_SECONDS: Final = 366 * 86400  # of any kind: longer, and its end might be forgotten before it is over
 REPEAT_SECONDS: Final = 86400
 CLAIM_SECONDS: Final = 60
 
@@ -99,6 +100,7 @@ TICKET_USED = FlagKey(
 )
 TICKETS_ENDED: SortedSetKey[str] = SortedSetKey(
     EDGE, "tickets:ended", str, tag="tickets", member="identifier of a ticket, or a hash of whose tickets all ended",
+    ttl=Sliding(LONGEST_TICKET_SECONDS, reads=False),
     score="unix time of its end", purpose="tickets that ended before their time, until that is over too",
     writers=("edge.endings",), readers=("edge.endings",), dead_letter=OnCorrupt.MISS,
 )
