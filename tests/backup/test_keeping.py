@@ -38,5 +38,5 @@ def test_the_one_that_was_just_taken_stays_though_a_wrong_clock_left_later_names
 
 
 def test_names_sort_by_time():
-    assert file_name(1_700_000_000, THEIRS) == "keystead-20231114T221320Z-ffffffff.backup"
+    assert file_name(1_700_000_000.25, THEIRS) == "keystead-20231114T221320250Z-ffffffff.backup"
     assert file_name(1_700_000_000, THEIRS) < file_name(1_700_000_001, MINE)

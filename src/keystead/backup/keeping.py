@@ -14,8 +14,9 @@ LEFT_SECONDS: Final = 2 * 86400
 
 
 def file_name(taken_at: float, identity: str) -> str:
-    """The name of a backup of the installation with this identity; names sort by time."""
-    return f"keystead-{datetime.fromtimestamp(taken_at, UTC):%Y%m%dT%H%M%SZ}-{identity}.backup"
+    """The name of a backup of the installation with this identity; names sort by time, to the millisecond."""
+    second, milliseconds = divmod(int(taken_at * 1000), 1000)
+    return f"keystead-{datetime.fromtimestamp(second, UTC):%Y%m%dT%H%M%S}{milliseconds:03d}Z-{identity}.backup"
 
 
 def made(directory: Path) -> Path:
@@ -34,7 +35,7 @@ def keep_newest(directory: Path, count: int, identity: str, *, spare: Path | Non
     ``spare`` is the one that was just taken: it stays also where a clock that was wrong once left names of later days.
     Says which backups were removed.
     """
-    name = f"keystead-{'[0-9]' * 8}T{'[0-9]' * 6}Z-{identity}.backup"
+    name = f"keystead-{'[0-9]' * 8}T{'[0-9]' * 9}Z-{identity}.backup"
     found = sorted(path for path in directory.glob(name) if path.is_file())
     gone = [path for path in found[: max(0, len(found) - max(1, count))] if spare is None or path.name != spare.name]
     for path in gone:

@@ -1,7 +1,6 @@
 """Restoring a backup: into a data directory, or to a server and a database. What they hold is replaced only if told."""
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,6 +15,7 @@ from keystead.backup.keys import IDENTITY
 from keystead.backup.models import DUMP, Head, Manifest
 from keystead.backup.placing import Placing, appear, move_in
 from keystead.backup.scratch import count_loaded, lay_down, serving, tidy
+from keystead.backup.staging import staged
 from keystead.backup.taking import Progress, silent
 from keystead.backup.threads import in_thread
 from keystead.backup.unfinished import begin, begin_in, end, end_in, remove_all_but_mark, require_whole
@@ -70,37 +70,31 @@ class Restore:
         if head.layout != "plain":
             raise Invalid(f"{path} was taken from a cluster, whose keys have other names than those of one server; "
                           "restore it to a cluster with --url cluster://...")
-        staging = place.with_name(f".{place.name}.{secrets.token_hex(6)}.restoring")
+        await Placing(self._to, replace=self._replace, inside=target).require_free()
+        async with staged(place.parent, place.name) as staging:
+            return await self._through(staging, path, target, place, prepare, told)
+
+    async def _through(
+        self, staging: Path, path: Path, target: Path, place: Path, prepare: Prepare | None, told: Progress
+    ) -> Restored:
         made = staging / "data"
         placing = Placing(self._to, replace=self._replace, inside=target, made=made)
-        await placing.require_free()
-        missing = [each for each in staging.parents if not each.exists()]
-        try:
-            staging.mkdir(mode=0o700, parents=True)
-        except OSError as error:
-            raise Invalid(f"{target.parent} cannot be written: {error.strerror}") from error
-        try:
-            unpacked = await self._unpack(path, staging / "archive", told)
-            keys = await self._make_data(unpacked, made, prepare, told)
-            placing.put_state(unpacked, made)
-            self._require_directory(target, place)  # that took a while, in which somebody may have started there
-            in_one_step = placing.is_all_inside and not _holds_something(place)
-            if not in_one_step:
-                begin_in(place, path)
-            await placing.put_sql(unpacked, told)
-            await in_thread(placing.put_files, unpacked)
-            if in_one_step:
-                await in_thread(appear, made, place)
-            else:
-                if (aside := await in_thread(move_in, made, place)) is not None:
-                    placing.warnings.append(f"what was in {target} before lies in {aside}; remove it when all is well")
-                end_in(place)
-            return Restored(unpacked.manifest, keys, (*unpacked.manifest.warnings, *placing.warnings))
-        finally:
-            await in_thread(shutil.rmtree, staging, True)
-            with suppress(OSError):  # nothing but what we made for this, or it stays
-                for each in missing:
-                    each.rmdir()
+        unpacked = await self._unpack(path, staging / "archive", told)
+        keys = await self._make_data(unpacked, made, prepare, told)
+        placing.put_state(unpacked, made)
+        self._require_directory(target, place)  # that took a while, in which somebody may have started there
+        in_one_step = placing.is_all_inside and not _holds_something(place)
+        if not in_one_step:
+            begin_in(place, path)
+        await placing.put_sql(unpacked, told)
+        await in_thread(placing.put_files, unpacked)
+        if in_one_step:
+            await in_thread(appear, made, place)
+        else:
+            if (aside := await in_thread(move_in, made, place)) is not None:
+                placing.warnings.append(f"what was in {target} before lies in {aside}; remove it when all is well")
+            end_in(place)
+        return Restored(unpacked.manifest, keys, (*unpacked.manifest.warnings, *placing.warnings))
 
     def _require_directory(self, target: Path, place: Path) -> None:
         if place.is_mount():
@@ -141,10 +135,10 @@ class Restore:
                               f"set messaging.lanes to {head.lanes}")
             await self._require_server(valkey, target)
             await placing.require_free()
-            with tempfile.TemporaryDirectory(prefix="keystead-restore-", dir=_work_place(target)) as name:
-                unpacked = await self._unpack(path, Path(name) / "archive", told)
+            async with staged(_work_place(target), "keystead") as staging:
+                unpacked = await self._unpack(path, staging / "archive", told)
                 placing.require_state(unpacked, target)
-                sources = await _read_by_servers(unpacked, Path(name))
+                sources = await _read_by_servers(unpacked, staging)
                 await self._require_server(valkey, target)  # somebody may have started meanwhile
                 await begin(valkey, path)
                 if self._replace:
@@ -235,6 +229,7 @@ def _holds_something(target: Path) -> bool:
     return target.exists() and (not target.is_dir() or any(target.iterdir()))
 
 
-def _work_place(target: Path) -> Path | None:
+def _work_place(target: Path) -> Path:
     """Beside the data directory, where there is room for what is restored; else wherever the system likes."""
-    return target.parent if target.parent.is_dir() and os.access(target.parent, os.W_OK) else None
+    beside = target.parent
+    return beside if beside.is_dir() and os.access(beside, os.W_OK) else Path(tempfile.gettempdir())
