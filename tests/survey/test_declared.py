@@ -115,18 +115,21 @@ async def test_load_on_the_server_is_bounded(valkey):
     await valkey.hset("pending:7", mapping={"customer": "ann", "total_cents": "1"})
     await valkey.set("price:big", "x" * 5_000_000, ex=60)
     await valkey.sadd("tags:tea", *[f"tag{n}" for n in range(50_000)])
-    await valkey.config_resetstat()
-    before = (await valkey.info("stats"))["total_net_output_bytes"]
-    report = await audit(valkey, shop.registry())
-    stats = await valkey.info("commandstats")
-    sent = (await valkey.info("stats"))["total_net_output_bytes"] - before
-    assert report.tally.keys == 6
-    used = {name.removeprefix("cmdstat_") for name in stats}
-    assert not used & FORBIDDEN_COMMANDS
-    assert not used & WRITES
-    assert sent < 500_000
-    slowest = max(stat["usec_per_call"] for name, stat in stats.items() if name != "cmdstat_info")
-    assert slowest < 5000, stats
+    slowest = []
+    for _ in range(5):
+        await valkey.config_resetstat()
+        before = (await valkey.info("stats"))["total_net_output_bytes"]
+        report = await audit(valkey, shop.registry())
+        stats = await valkey.info("commandstats")
+        sent = (await valkey.info("stats"))["total_net_output_bytes"] - before
+        assert report.tally.keys == 6
+        used = {name.removeprefix("cmdstat_") for name in stats}
+        assert not used & FORBIDDEN_COMMANDS
+        assert not used & WRITES
+        assert sent < 500_000
+        slowest.append(max(stat["usec_per_call"] for name, stat in stats.items() if name != "cmdstat_info"))
+    # A command that touches all is slow each time; one that had to wait for the machine is not.
+    assert min(slowest) < 5000, stats
 
 
 async def test_huge_elements_are_left_alone(valkey):

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -75,7 +76,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def running_site(tmp_path_factory) -> Iterator[Site]:
-    directory = tmp_path_factory.mktemp("site") / "data"
+    with started_site(tmp_path_factory.mktemp("site") / "data") as site:
+        yield site
+
+
+@contextmanager
+def started_site(directory: Path) -> Iterator[Site]:
+    """A site of one's own, for who needs one that nobody has used yet."""
     log = directory.with_name("log")
     with log.open("w") as errors:
         process = subprocess.Popen([sys.executable, "-c", _PROGRAM, str(directory)], stdout=subprocess.PIPE,

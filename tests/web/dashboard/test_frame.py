@@ -160,7 +160,7 @@ async def test_text_can_be_read_in_both_themes(tab, store, theme):
     for path in ("/", "/keys", "/people", "/jobs", "/find?q=reminder", "/settings", "/key?key=api_ip:203.0.113.77"):
         await tab.goto(path)
         await tab.wait_for_selector("h1")
-        await tab.wait_for_selector(".ks-card, .ks-tiles")
+        await tab.wait_for_selector(".ks-card:visible, .ks-tiles:visible")
         assert await tab.evaluate("document.documentElement.dataset.theme") == theme
         assert await tab.evaluate(CONTRAST) == [], path
 

@@ -6,6 +6,8 @@ from playwright.async_api import expect
 from keystead.web.dashboard.menu import DESTINATIONS
 from keystead.web.dashboard.welcome import EMPTY_STEPS, TOWN_STEPS, welcome_html
 
+from .conftest import started_site
+
 
 def test_each_step_leads_to_a_page_of_the_menu():
     known = {one.path for one in DESTINATIONS}
@@ -14,7 +16,15 @@ def test_each_step_leads_to_a_page_of_the_menu():
 
 
 @pytest.mark.browser
-async def test_an_empty_installation_says_what_it_is_until_somebody_closes_it(tab):
+async def test_an_empty_installation_says_what_it_is_until_somebody_closes_it(stranger, browser, tmp_path):
+    with started_site(tmp_path / "data") as site:  # people of other tests have joined the one that all share
+        context = await browser.new_context(base_url=site.url)
+        await context.add_cookies([site.session_cookie()])
+        await _welcomed(await context.new_page())
+        await context.close()
+
+
+async def _welcomed(tab):
     await tab.goto("/")
     welcome = tab.get_by_role("region", name="Welcome")
     await expect(welcome).to_contain_text("the backend of a product in one program")
