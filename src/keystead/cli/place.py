@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from keystead.settings import Settings
 
 DEMO_DIRECTORY = Path(".keystead-demo")
+DEMO_PROGRAM = "keystead.demo.program"
 PLACE = "keystead.place"  # where the address that was given lies in the context
 
 DataOption = Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.modules import import_users_module, users_program
+from keystead.cli.place import DEMO_PROGRAM
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _modules_of(settings: "Settings") -> str:
     from keystead.app import App
     from keystead.pace import is_demonstration
 
-    demo = "keystead.demo.program" if is_demonstration(App(settings).data_directory) else ""
+    demo = DEMO_PROGRAM if is_demonstration(App(settings).data_directory) else ""
     return settings.program.modules or demo
 
 

@@ -8,7 +8,7 @@ import typer
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import console, emit, fact_grid, human_seconds, write
-from keystead.cli.place import DEMO_DIRECTORY, embedded_url, given_url, refuse_beside_demo
+from keystead.cli.place import DEMO_DIRECTORY, DEMO_PROGRAM, embedded_url, given_url, refuse_beside_demo
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -70,7 +70,7 @@ def up(
     place = given_url(context)
     if demo and place is not None and not place.startswith("embedded://"):
         raise Invalid("--demo fills a server of its own; leave out --url")
-    modules = [*(program or ()), *(["keystead.demo.program"] if demo else ())]
+    modules = [*(program or ()), *([DEMO_PROGRAM] if demo else ())]
     settings = run_settings(
         context, valkey_url=embedded_url(DEMO_DIRECTORY) if demo and place is None else None, http_host=host,
         http_port=port,

@@ -16,6 +16,7 @@ from keystead.edge import Begun, Caller, KeptAnswer, Repeats
 from keystead.edge.idempotency import HEADER, MOST_ANSWER_BYTES, REPLAYED_HEADER
 from keystead.edge.keys import CLAIM_SECONDS
 from keystead.errors import Invalid
+from keystead.web.bodies import again, content_of, is_whole, read_whole
 
 PREFIX: Final = "/api/"
 METHODS: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -46,14 +47,16 @@ class Repeating:
             return
         if len(keys) > 1:
             raise Invalid(f"the header {HEADER} may be given once")
-        body = await _read(receive)
-        begun = await self._repeats.begin(caller, keys[0].decode("latin-1"), _all_of(scope, caller, body))
+        read = await read_whole(receive)
+        if not is_whole(read):
+            raise Invalid("the request ended before its body did")
+        begun = await self._repeats.begin(caller, keys[0].decode("latin-1"), _all_of(scope, caller, content_of(read)))
         if isinstance(begun, KeptAnswer):
             await send({"type": "http.response.start", "status": begun.status,
                         "headers": [*(tuple(pair) for pair in begun.headers), _REPLAYED]})
             await send({"type": "http.response.body", "body": begun.body})
             return
-        await self._run(scope, _again(body, receive), send, begun)
+        await self._run(scope, again(read, receive), send, begun)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send, begun: Begun) -> None:
         held = _Held(self._repeats, begun, send)
@@ -132,31 +135,6 @@ async def _alive(repeats: Repeats, begun: Begun) -> AsyncIterator[None]:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-
-
-async def _read(receive: Receive) -> bytes:
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise Invalid("the request ended before its body did")
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, and then whatever comes."""
-    given = False
-
-    async def receive_again() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again
 
 
 def _all_of(scope: Scope, caller: Caller, body: bytes) -> bytes:

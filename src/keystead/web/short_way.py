@@ -8,7 +8,7 @@ fit; so who asks wrongly is told so in the framework's words, and the endpoint h
 """
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Any, Final
@@ -20,6 +20,8 @@ from starlette._exception_handler import wrap_app_handling_exceptions
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keystead.web.bodies import again, content_of, is_whole, read_whole
 
 JSON: Final = b"application/json"
 # Defaults of these need no copy for each request.
@@ -93,14 +95,14 @@ class _ShortWay:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         plain = self._plain
-        read = [] if plain.body is None else await _read(receive)
-        content = b"".join([message.get("body", b"") for message in read])
+        read = [] if plain.body is None else await read_whole(receive)
+        content = content_of(read)
         try:
             values = self._values(scope, read, content)
         except Exception:  # of a validator: its second time is the framework's, which lets those answer who answer it
             values = None
         if values is None:
-            await self._framework(scope, _again(read, receive) if read else receive, send)
+            await self._framework(scope, again(read, receive) if read else receive, send)
             return
         request, beside = Request(scope, receive, send), None
         if read:
@@ -157,7 +159,7 @@ class _ShortWay:
 def _body(field: Any, scope: Scope, read: list[Message], content: bytes) -> Any:
     """What the body says; nothing if it is for the framework to say what is wrong with it."""
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
-    if kinds != [JSON] or not content or read[-1]["type"] != "http.request":
+    if kinds != [JSON] or not content or not is_whole(read):
         return _NOTHING
     try:
         given = json.loads(content)
@@ -165,24 +167,6 @@ def _body(field: Any, scope: Scope, read: list[Message], content: bytes) -> Any:
         return _NOTHING
     value, wrong = field.validate(given, {}, loc=("body",))
     return _NOTHING if wrong else value
-
-
-async def _read(receive: Receive) -> list[Message]:
-    messages: list[Message] = []
-    while not messages or (messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False)):
-        messages.append(await receive())
-    return messages
-
-
-def _again(read: list[Message], receive: Receive) -> Receive:
-    """What was read, and then whatever comes."""
-    left = iter(read)
-
-    async def receive_again() -> MutableMapping[str, Any]:
-        message = next(left, None)
-        return await receive() if message is None else message
-
-    return receive_again
 
 
 async def _told(error: Exception, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
