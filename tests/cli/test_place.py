@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from keystead.app import App
 from keystead.cli.docs import commands, parameters
 from keystead.cli.entry import run
-from keystead.cli.place import DEMO_DIRECTORY, DataOption, UrlOption
+from keystead.cli.place import DEMO_DIRECTORY, DataOption, UrlOption, embedded_url
 from keystead.engine import EmbeddedServer
+from keystead.settings import load_settings
+from keystead.store import Database
 
 from .command import keystead
 
@@ -39,6 +42,9 @@ def beside_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     async def serve() -> None:
         async with EmbeddedServer.start(folder / DEMO_DIRECTORY):
+            settings = load_settings({"valkey.url": embedded_url(folder / DEMO_DIRECTORY)}, environment={})
+            async with Database.open(App(settings).database_url) as database:
+                await database.migrate()
             started.set()
             await stop.wait()
 
