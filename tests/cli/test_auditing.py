@@ -206,3 +206,5 @@ def test_cluster_is_audited_under_the_tagged_layout(valkey_cluster, shop):
 def test_whoever_names_no_inventory_is_told_what_was_compared(server, tmp_path):
     told = keystead("keys", "audit", server.url, cwd=tmp_path)
     assert "Keystead's own declarations; --inventory FILE names yours" in told.err
+    told = keystead("--set", "program.modules=json", "keys", "audit", server.url, cwd=tmp_path)
+    assert "Keystead's own declarations and those of json; --inventory" in told.err

@@ -106,8 +106,8 @@ def audit(
     clock = SystemClock()
     began, known = clock.now(), _read_baseline(baseline)
     # Code alone can be compared without any server.
-    named = url or given_url(context)
-    settings = run_settings(context, valkey_url=url) if named is not None or not code else None
+    needs_server = url is not None or given_url(context) is not None or not code
+    settings = run_settings(context, valkey_url=url) if needs_server else None
     described = chosen_inventory(inventory, registry)
     if described is not None:
         outcome = wait_for(_audit_inventory(settings, described, code, keys_per_second, match, primary))
@@ -126,8 +126,9 @@ def audit(
         write_json(outcome.as_dict())
     else:
         write(*shown(outcome, notes=notes))
-        if described is None and url is not None and not registry:
-            note("compared with Keystead's own declarations; --inventory FILE names yours, and "
+        if described is None and url is not None and settings is not None and not registry:
+            program = f" and those of {settings.program.modules}" if settings.program.modules else ""
+            note(f"compared with Keystead's own declarations{program}; --inventory FILE names yours, and "
                  "`keystead keys learn URL --out keystead.toml` drafts one")
         if outcome.server and outcome.failing(Severity.WARNING):
             note("`keystead keys explain KEY` tells more about one key")
