@@ -1,4 +1,4 @@
-"""``keystead admin key``."""
+"""``keystead admin``: keys, sessions, tokens."""
 
 import asyncio
 import json
@@ -57,3 +57,25 @@ async def test_all_sessions_are_ended_at_once(valkey, server):
         tickets.read(SESSION_PURPOSE, issued)
     await asyncio.sleep(1)  # hosts may differ by a moment
     assert tickets.read(SESSION_PURPOSE, tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=600))
+
+
+async def test_token_is_taken_back_by_its_id_and_by_itself(valkey, server, tmp_path):
+    from keystead.app import App
+    from keystead.clock import SystemClock
+    from keystead.edge import Endings
+    from keystead.settings import load_settings
+    from keystead.web.callers import identify
+
+    place = {"KEYSTEAD_INSTALLATION_SECRET": "s" * 32, "KEYSTEAD_VALKEY_URL": server.url}
+    made = [keystead("token", "prometheus", "--scope", "metrics", cwd=tmp_path, **place) for _ in range(3)]
+    _, by_itself, kept = texts = [each.out.strip() for each in made]
+    assert not any(text in each.err for text in texts for each in made)
+    id = made[0].err.partition("revoke-token ")[2].split()[0]
+    for given in (id, by_itself):
+        assert keystead("admin", "revoke-token", given, cwd=tmp_path, **place).code == 0
+    for wrong in (kept + "x", "prometheus", id[1:]):
+        assert "nothing to take back" in keystead("admin", "revoke-token", wrong, cwd=tmp_path, **place).refused()
+    app = App(load_settings({}, environment=place))
+    tickets = app.tickets(endings=await Endings.open(valkey, SystemClock(), keeps_seconds=600))
+    assert [identify([(b"authorization", f"Bearer {text}".encode())], tickets, "c").caller.known for text in texts] \
+        == [False, False, True]

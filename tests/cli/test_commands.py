@@ -23,8 +23,8 @@ def test_the_tree_is_the_documented_one():
         "keystead stats show", "keystead stats rotate", "keystead message send", "keystead message trace",
         "keystead message dead", "keystead message work", "keystead message pause", "keystead message resume",
         "keystead reminders why", "keystead contacts import", "keystead alerts list", "keystead alerts ack",
-        "keystead alerts test", "keystead admin end-sessions", "keystead admin key create", "keystead admin key list",
-        "keystead admin key revoke", "keystead config show",
+        "keystead alerts test", "keystead admin end-sessions", "keystead admin revoke-token",
+        "keystead admin key create", "keystead admin key list", "keystead admin key revoke", "keystead config show",
     ]
 
 

@@ -64,7 +64,7 @@ REACHING = (
     "stats show touch_send", "stats rotate", "message dead", "message pause sms", "message resume sms",
     "keys top --wait 0", "keys learn", "keys watch --for 0.2", "keys explain jobs:hot",
     "keys export --user user-1234567", "keys erase --user user-1234567", "keys audit --fail-on never",
-    "admin key list", "admin end-sessions", "backup there.backup",
+    "admin key list", "admin end-sessions", f"admin revoke-token {24 * 'a'}", "backup there.backup",
 )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keystead.edge import USER_PURPOSE, Endings, TicketExpired, Tickets
+from keystead.edge import TOKEN_MOST_SECONDS, USER_PURPOSE, Endings, TicketExpired, Tickets
 from keystead.edge.keys import TICKETS_ENDED
 from keystead.errors import Invalid
 from keystead.testing.clock import MovableClock
@@ -30,7 +30,7 @@ async def opened(valkey, clock) -> tuple[Endings, Tickets]:
 
 def counts(tickets: Tickets, text: str) -> bool:
     try:
-        return bool(tickets.read((USER_PURPOSE, "session"), text))
+        return bool(tickets.read((USER_PURPOSE, "session", "token"), text))
     except TicketExpired:
         return False
 
@@ -68,6 +68,28 @@ async def test_marks_last_as_long_as_the_ticket_could_and_then_go(valkey, clock)
     await endings.refresh()
     assert await TICKETS_ENDED.at().size(valkey) == 0
     assert not counts(tickets, lasting), "its own time is over by now"
+
+
+async def test_token_is_remembered_for_as_long_as_one_could_last_and_sessions_go_before_it(valkey, clock):
+    (here, tickets), (there, others) = await opened(valkey, clock), await opened(valkey, clock)
+    token = tickets.issue("token", "prometheus", lasts_seconds=TOKEN_MOST_SECONDS)
+    neighbour = tickets.issue("token", "prometheus", lasts_seconds=TOKEN_MOST_SECONDS)
+    await here.end_token(tickets.read("token", token).uid)
+    assert not counts(tickets, token) and counts(others, token)
+    await there.refresh()
+    assert not counts(others, token) and counts(others, neighbour)
+    clock.advance(1)
+    await here.end("a session")
+    clock.advance(KEEPS + 120)
+    await here.refresh()
+    assert await TICKETS_ENDED.at().size(valkey) == 1, "the session is over, the token is not"
+    clock.advance(TOKEN_MOST_SECONDS - KEEPS - 122)
+    await there.refresh()
+    assert not counts(others, token) and counts(others, neighbour)
+    assert not counts((await opened(valkey, clock))[1], token)
+    clock.advance(120)
+    await there.refresh()
+    assert await TICKETS_ENDED.at().size(valkey) == 0 and not counts(others, token)
 
 
 async def test_what_is_known_is_not_read_again_and_what_came_late_is(valkey, clock, monkeypatch):

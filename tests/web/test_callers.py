@@ -96,12 +96,13 @@ async def test_a_key_is_a_program_with_its_scopes_and_a_wrong_one_is_told(databa
     assert identify([bearer(everything.text)], TICKETS, NAME, keys).caller.may("jobs")
 
 
-async def test_log_out_closes_what_the_session_opened(valkey, monkeypatch):
+@pytest.mark.parametrize("by_cookie", [True, False])
+async def test_log_out_and_a_token_taken_back_close_what_was_opened(valkey, monkeypatch, by_cookie):
     monkeypatch.setattr("keystead.web.callers.KEY_LOOK_SECONDS", 0.01)
     endings = await Endings.open(valkey, SystemClock(), keeps_seconds=60)
     tickets = Tickets(bytes(32), SystemClock(), endings)
-    sent = f"c={tickets.issue(SESSION_PURPOSE, OPERATOR, lasts_seconds=60)}"
-    found = identify([(b"cookie", sent.encode())], tickets, "c")
+    text = tickets.issue(SESSION_PURPOSE if by_cookie else TOKEN_PURPOSE, OPERATOR, lasts_seconds=60)
+    found = identify([(b"cookie", f"c={text}".encode()) if by_cookie else bearer(text)], tickets, "c")
     assert found.ticket is not None
     opened = asyncio.Event()
 
@@ -116,7 +117,7 @@ async def test_log_out_closes_what_the_session_opened(valkey, monkeypatch):
         await opened.wait()
         await asyncio.sleep(0.1)
         assert not watching.done()
-        await endings.end(found.ticket.uid)
+        await (endings.end if by_cookie else endings.end_token)(found.ticket.uid)
         await watching
 
 

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from keystead.app import App
-from keystead.edge import TicketUsed
+from keystead.edge import TOKEN_MOST_SECONDS, TicketUsed
 from keystead.errors import Invalid, Unavailable
 from keystead.settings import load_settings
-from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, identify
-from keystead.web.links import forget_address, login_link, program_token, read_address, write_address
+from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE, identify
+from keystead.web.links import forget_address, login_link, program_token, read_address, token_id, write_address
 
 
 @pytest.fixture
@@ -64,7 +64,20 @@ def test_token_is_a_program_with_its_scopes(app, tmp_path):
     assert stat.S_IMODE((tmp_path / "ticket.secret").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(("name", "scopes"), [("", ("keys",)), ("operator", ("keys",)), ("x", ("everything",))])
-def test_tokens_that_make_no_sense_are_refused(app, name, scopes):
+@pytest.mark.parametrize(("name", "scopes", "seconds"), [
+    ("", ("keys",), 60), ("operator", ("keys",), 60), ("x", ("everything",), 60), ("x", ("keys",), 0),
+    ("x", ("keys",), TOKEN_MOST_SECONDS + 1),
+])
+def test_tokens_that_make_no_sense_are_refused(app, name, scopes, seconds):
     with pytest.raises(Invalid):
-        program_token(app, name, scopes, lasts_seconds=60)
+        program_token(app, name, scopes, lasts_seconds=seconds)
+
+
+def test_id_of_a_token_is_that_of_its_ticket_and_never_looks_like_an_option(app, tmp_path):
+    token = program_token(app, "prometheus", ("metrics",), lasts_seconds=60)
+    id = token_id(app, token)
+    assert id == app.tickets().read(TOKEN_PURPOSE, token).uid and id.isalnum() and token_id(app, id) == id
+    session = app.tickets().issue(LOGIN_PURPOSE, OPERATOR, lasts_seconds=60)
+    for wrong in (session, token[:-1], id[:-1], "", "--help"):
+        with pytest.raises(Invalid, match="nothing to take back"):
+            token_id(app, wrong)

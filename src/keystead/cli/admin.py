@@ -1,4 +1,4 @@
-"""``keystead admin``: the keys with which programs use the HTTP interface, and the end of all sessions."""
+"""``keystead admin``: the keys with which programs use the HTTP interface, and the end of sessions and tokens."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -13,6 +13,7 @@ from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
+    from keystead.edge import Endings
     from keystead.operations import AdminKey, AdminKeys
     from keystead.settings import Settings
 
@@ -98,23 +99,46 @@ def _settings(context: typer.Context, *, begins: bool = True) -> "Settings":
 
 def end_sessions(context: typer.Context) -> None:
     """Log everybody out of the dashboard. Servers that run refuse their cookies within a few seconds."""
+    from keystead.web.callers import OPERATOR, SESSION_PURPOSE
+
+    async def end() -> None:
+        async with _endings(run_settings(context)) as endings:
+            await endings.end_all(SESSION_PURPOSE, OPERATOR)
+
+    wait_for(end())
+    note("everybody is logged out; `keystead login-link` prints a new link")
+
+
+def revoke_token(
+    context: typer.Context,
+    token: Annotated[str, typer.Argument(metavar="ID", help="The id that `keystead token` told, or the whole token.")],
+) -> None:
+    """Take back a token of `keystead token`. Servers that run refuse it within a few seconds."""
+    from keystead.app import App
+    from keystead.web import token_id
+
+    settings = run_settings(context)
+
+    async def end() -> str:
+        async with _endings(settings) as endings:  # first: where nothing runs, no secret is begun either
+            id = token_id(App(settings), token)
+            await endings.end_token(id)
+            return id
+
+    note(f"revoked {wait_for(end())}")
+
+
+@asynccontextmanager
+async def _endings(settings: "Settings") -> AsyncIterator["Endings"]:
     from keystead.app import App
     from keystead.clock import real
     from keystead.edge import TICKET_MOST_SECONDS, Endings
     from keystead.engine import sync_clock
-    from keystead.web.callers import OPERATOR, SESSION_PURPOSE
 
-    settings = run_settings(context)
-
-    async def end() -> None:
-        async with connected(settings) as valkey:
-            clock = App(settings).clock()
-            await sync_clock(valkey, clock)
-            longest_seconds = max(settings.http.session_seconds, TICKET_MOST_SECONDS)
-            await Endings(valkey, real(clock), keeps_seconds=longest_seconds).end_all(SESSION_PURPOSE, OPERATOR)
-
-    wait_for(end())
-    note("everybody is logged out; `keystead login-link` prints a new link")
+    async with connected(settings) as valkey:
+        clock = App(settings).clock()
+        await sync_clock(valkey, clock)
+        yield Endings(valkey, real(clock), keeps_seconds=max(settings.http.session_seconds, TICKET_MOST_SECONDS))
 
 
 async def _with_keys(settings: "Settings", work: "Callable[[AdminKeys], Awaitable[T]]") -> T:

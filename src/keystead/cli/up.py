@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keystead.cli.modules import users_program
-from keystead.cli.output import console, emit, fact_grid, human_seconds, write
+from keystead.cli.output import console, emit, fact_grid, human_seconds, note, write
 from keystead.cli.place import DEMO_DIRECTORY, DEMO_PROGRAM, embedded_url, given_url, refuse_beside_demo
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
@@ -204,21 +204,23 @@ def token(
         list[str], typer.Option(help="What it may reach: blocks, jobs, keys, messaging, metrics, stats or users. "
                                      "Give it once for each.")
     ],
-    days: Annotated[float, typer.Option(metavar="DAYS", help="How long it works.")] = 30,
+    days: Annotated[float, typer.Option(metavar="DAYS", help="How long it works, up to 365.")] = 30,
 ) -> None:
     """Print a bearer token for a program, such as the one that reads /metrics.
 
-    Send it as `Authorization: Bearer TOKEN`. It cannot be taken back; it ends after its days.
+    Send it as `Authorization: Bearer TOKEN`. It ends after its days, or when it is taken back with
+    `keystead admin revoke-token`.
     """
-    if not 0 < days <= 3650:
-        raise Invalid(f"a token works for a while: --days takes a number above 0 and up to 3650, not {days:g}")
     settings = run_settings(context)
     refuse_beside_demo(context, settings)
     require_server_extra(False)
     from keystead.app import App
-    from keystead.web import program_token
+    from keystead.web import program_token, token_id
 
-    emit(program_token(App(settings), name, tuple(scope), lasts_seconds=days * 86400) + "\n")
+    app = App(settings)
+    text = program_token(app, name, tuple(scope), lasts_seconds=days * 86400)
+    emit(text + "\n")
+    note(f"Kept nowhere. Take it back with: keystead admin revoke-token {token_id(app, text)}{_where(app)}")
 
 
 def require_server_extra(dashboard: bool) -> None:

@@ -7,7 +7,7 @@ from keystead.edge.endings import Endings
 from keystead.edge.errors import PROBLEM_MEDIA_TYPE, Problem, problem_of, problem_of_status
 from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.idempotency import Begun, KeptAnswer, Repeats
-from keystead.edge.keys import TICKET_MOST_SECONDS
+from keystead.edge.keys import TICKET_MOST_SECONDS, TOKEN_MOST_SECONDS
 from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
 from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
@@ -22,7 +22,7 @@ from keystead.edge.refusals import (
     TicketUsed,
     TooLarge,
 )
-from keystead.edge.tickets import USER_PURPOSE, Ticket, Tickets, load_secret, user_token
+from keystead.edge.tickets import TICKET_UID, USER_PURPOSE, Ticket, Tickets, load_secret, user_token
 
 __all__ = [
     "ANONYMOUS",
@@ -57,6 +57,8 @@ __all__ = [
     "Repeats",
     "SCOPES",
     "TICKET_MOST_SECONDS",
+    "TICKET_UID",
+    "TOKEN_MOST_SECONDS",
     "Ticket",
     "TicketExpired",
     "TicketRefused",

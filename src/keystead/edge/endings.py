@@ -1,4 +1,5 @@
-"""Tickets that ended before their time: sessions that were logged out, and all tickets of somebody who is gone.
+"""Tickets that ended before their time: sessions that were logged out, tokens of programs that were taken back, and all
+tickets of somebody who is gone.
 
 They are few, so whoever reads tickets keeps them in memory and asks nobody: one that was ended here does not count from
 that moment on, one that was ended elsewhere within ``REFRESH_SECONDS`` and a moment.
@@ -10,7 +11,7 @@ from itertools import takewhile
 from typing import Final, Self
 
 from keystead.clock import Clock
-from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED
+from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED, TOKEN_MOST_SECONDS
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, Unavailable
@@ -19,12 +20,17 @@ from keystead.telemetry import logger
 REFRESH_SECONDS: Final = 2.0
 # Looked at again each time: hosts set their clocks by the server, and still differ a little.
 _OVERLAP_SECONDS: Final = 30.0
+_TOKEN: Final = "token:"  # noqa: S105 - what such a mark begins with, not a secret
 
 _log = logger("edge")
 
 
 class Endings:
-    """Ends tickets, and knows which were ended. ``keeps_seconds``: how long the longest of them lasts."""
+    """Ends tickets, and knows which were ended.
+
+    ``keeps_seconds``: how long the longest of them lasts, except a program's token: that may last
+    ``TOKEN_MOST_SECONDS``.
+    """
 
     def __init__(self, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> None:
         if keeps_seconds + 2 * _OVERLAP_SECONDS > LONGEST_TICKET_SECONDS:
@@ -47,11 +53,16 @@ class Endings:
         """Whether this ticket was ended. Asks nobody."""
         if not self._ended:
             return False
-        return uid in self._ended or self._ended.get(_mark(purpose, subject), float("-inf")) >= issued_at
+        return (uid in self._ended or _TOKEN + uid in self._ended
+                or self._ended.get(_mark(purpose, subject), float("-inf")) >= issued_at)
 
     async def end(self, uid: str) -> None:
         """End one ticket, by its identifier. ``Unavailable`` if nobody would remember it: then it goes on."""
         await self._write(uid)
+
+    async def end_token(self, uid: str) -> None:
+        """``end`` for a ticket of any length, up to ``TOKEN_MOST_SECONDS``: that long it is remembered."""
+        await self._write(_TOKEN + uid)
 
     async def end_all(self, purpose: str, subject: str) -> None:
         """End every ticket for ``purpose`` that ``subject`` was given until now. ``Unavailable`` as with ``end``."""
@@ -76,8 +87,11 @@ class Endings:
                 self._remember(mark, ended_at)
                 self._seen_until = max(self._seen_until, ended_at)
             self._seen = size, newest
-        over = self._clock.now() - self._keeps_seconds
-        old = list(takewhile(lambda mark: self._ended[mark] < over, self._ended))
+        now = self._clock.now()
+        over, token_over = now - self._keeps_seconds, now - TOKEN_MOST_SECONDS - 2 * _OVERLAP_SECONDS
+        # Tokens stay in front of what ends sooner; they are taken back by hand, so they are few.
+        old = [mark for mark in takewhile(lambda mark: self._ended[mark] < over, self._ended)
+               if not mark.startswith(_TOKEN) or self._ended[mark] < token_over]
         if old:
             await there.remove(self._valkey, *old)
         for mark in old:

@@ -23,6 +23,7 @@ VIOLATIONS_SECONDS: Final = 86400
 PIN_MOST_SECONDS: Final = 90 * 86400
 TICKET_MOST_SECONDS: Final = 6 * 86400
 LONGEST_TICKET_SECONDS: Final = 366 * 86400  # of any kind: longer, and its end might be forgotten before it is over
+TOKEN_MOST_SECONDS: Final = 365 * 86400
 REPEAT_SECONDS: Final = 86400
 CLAIM_SECONDS: Final = 60
 

@@ -7,6 +7,7 @@ signature is HMAC-SHA256 under a secret that stays in the data directory.
 import binascii
 import hmac
 import os
+import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
@@ -24,6 +25,9 @@ from keystead.errors import Invalid, Unavailable
 
 SECRET_FILE = "ticket.secret"  # noqa: S105 - the name of the file, not the secret
 SECRET_BYTES = 32
+# In hex, since people give it to commands, and there it must not look like an option.
+UID_BYTES = 12
+TICKET_UID = re.compile(rf"[0-9a-f]{{{2 * UID_BYTES}}}")
 MOST_TICKET_CHARACTERS = 4096
 # The subject of such a ticket is the sub of a person.
 USER_PURPOSE = "user"
@@ -60,7 +64,7 @@ class Tickets:
         if once and lasts_seconds > TICKET_MOST_SECONDS:
             raise Invalid(f"a single-use ticket lasts at most {TICKET_MOST_SECONDS} seconds, not {lasts_seconds:g}")
         now = self._clock.now()
-        ticket = Ticket(purpose, subject, now + lasts_seconds, secrets.token_urlsafe(12), once, scopes, now)
+        ticket = Ticket(purpose, subject, now + lasts_seconds, secrets.token_hex(UID_BYTES), once, scopes, now)
         body = _to_text(msgspec.json.encode(ticket))
         return f"{body}.{self._signature(body)}"
 

@@ -82,7 +82,7 @@ def _by_token(text: str, tickets: Tickets, keys: AdminKeys | None) -> Identified
     if ticket.purpose == USER_PURPOSE:
         return Identified(Caller(CallerKind.USER, ticket.subject), ticket.expires_at, ticket=ticket)
     kind = CallerKind.OPERATOR if ticket.subject == OPERATOR else CallerKind.PROGRAM
-    return Identified(Caller(kind, ticket.subject, frozenset(ticket.scopes)), ticket.expires_at)
+    return Identified(Caller(kind, ticket.subject, frozenset(ticket.scopes)), ticket.expires_at, ticket=ticket)
 
 
 def _by_key(text: str, keys: AdminKeys) -> Identified:
@@ -97,7 +97,7 @@ def _by_key(text: str, keys: AdminKeys) -> Identified:
 def ends_with_proof(
     limit: asyncio.Timeout, found: Identified, tickets: Tickets, keys: AdminKeys | None
 ) -> Iterator[None]:
-    """A key that is taken back, and a log-out, close what was opened: ``limit`` is over soon after that."""
+    """A key or token that is taken back, and a log-out, close what was opened: ``limit`` is over soon after that."""
     if found.ticket is None and (keys is None or not found.key_id):
         yield
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from keystead.app import App
-from keystead.edge import SCOPES, Tickets
+from keystead.edge import SCOPES, TICKET_UID, TOKEN_MOST_SECONDS, TicketRefused, Tickets
 from keystead.errors import Invalid, Unavailable
 from keystead.settings import HttpSettings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
@@ -27,13 +27,29 @@ def link_to(base_url: str, tickets: Tickets, settings: HttpSettings) -> str:
 
 
 def program_token(app: App, name: str, scopes: tuple[str, ...], *, lasts_seconds: float) -> str:
-    """A bearer token for a program, for example for whatever reads ``/metrics``."""
+    """A bearer token for a program, for example for whatever reads ``/metrics``; taken back by its ``token_id``."""
     for scope in scopes:
         if scope not in SCOPES:
             raise Invalid(f"there is no scope {scope!r}; known are {', '.join(SCOPES)}")
     if not name or name == OPERATOR:
         raise Invalid("a token needs the name of the program that will hold it, such as prometheus")
+    if not 0 < lasts_seconds <= TOKEN_MOST_SECONDS:
+        raise Invalid(f"a token works for a while: for days above 0 and up to {TOKEN_MOST_SECONDS // 86400}, not "
+                      f"{lasts_seconds / 86400:g}")
     return app.tickets().issue(TOKEN_PURPOSE, name, lasts_seconds=lasts_seconds, scopes=scopes)
+
+
+def token_id(app: App, text: str) -> str:
+    """The id of a token, from the token or the id itself. ``Invalid`` for what is no token of this installation.
+
+    Tokens are kept nowhere, so an id is only looked at for its shape.
+    """
+    if TICKET_UID.fullmatch(text):
+        return text
+    try:
+        return app.tickets().read(TOKEN_PURPOSE, text).uid
+    except TicketRefused as error:
+        raise Invalid(f"there is nothing to take back: {error}") from None
 
 
 def write_address(directory: Path, base_url: str) -> None:
