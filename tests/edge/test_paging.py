@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.edge.paging import MOST_ITEMS, PageRequest, make_cursor, page_of, read_cursor
+from keystead.edge.paging import MOST_ITEMS, PageRequest, PositionText, make_cursor, page_of, read_cursor
 from keystead.errors import Invalid
 
 
@@ -50,3 +50,9 @@ def test_walking_page_by_page_gives_everything_once():
 
 def test_full_last_page_promises_no_further_one():
     assert page_of([1, 2, 3], PageRequest(limit=3), str).next_cursor is None
+
+
+def test_cursor_with_what_no_database_takes_is_refused():
+    assert read_cursor(make_cursor([1, "a\n"]), tuple[int, PositionText]) == (1, "a\n")
+    with pytest.raises(Invalid):
+        read_cursor(make_cursor([1, "a\0"]), tuple[int, PositionText])

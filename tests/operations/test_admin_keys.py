@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from sqlalchemy import select
 
+from keystead.edge import PageRequest, make_cursor
 from keystead.errors import Invalid, NotFound
 from keystead.operations import AdminKeys
 from keystead.operations.tables import ADMIN_KEYS
@@ -160,3 +161,32 @@ async def test_a_key_made_elsewhere_is_found_when_it_first_comes_by_one_look_for
     monkeypatch.setattr(elsewhere, "refresh", counted)
     await asyncio.gather(*(elsewhere.look_again() for _ in range(50)))
     assert elsewhere.find(made.text) is not None and looks == 1
+
+
+async def test_keys_come_page_by_page_the_newest_first(database: Database, clock: MovableClock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    for number in range(7):
+        await keys.create(f"shop {number}", ["jobs"])
+        clock.advance(number % 2)  # some in the same moment
+    seen, cursor = [], None
+    while True:
+        page = await keys.page(PageRequest(3, cursor))
+        seen += page.items
+        await keys.create("newer", ["jobs"])
+        if (cursor := page.next_cursor) is None:
+            break
+        assert len(page.items) == 3
+    assert seen == [key for key in await keys.list() if key.name != "newer"]
+    for wrong in (7, ["x", 7], [1e308, "a", "b"], [1.0, "a\0"]):
+        with pytest.raises(Invalid):
+            await keys.page(PageRequest(3, make_cursor(wrong)))
+
+
+async def test_one_key_is_looked_up_whether_it_works_or_not(database: Database, clock: MovableClock) -> None:
+    keys = await AdminKeys.open(database, clock)
+    made = await keys.create("shop", ["jobs"])
+    assert await keys.get(made.id) == made.key
+    revoked = await keys.revoke(made.id)
+    assert await keys.get(made.id) == revoked
+    with pytest.raises(NotFound):
+        await keys.get("nobody")

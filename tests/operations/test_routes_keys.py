@@ -9,6 +9,7 @@ from keystead.clock import SystemClock
 from keystead.edge import Caller, CallerKind, problem_of
 from keystead.errors import KeysteadError
 from keystead.operations import AdminKeys
+from keystead.operations.admin_keys import key_subject
 from keystead.operations.routes_keys import routes
 from keystead.store import Database
 
@@ -78,3 +79,39 @@ async def test_no_program_makes_a_key_that_outlasts_its_own(keys, kind, lasts_se
     async with client(keys, caller, ends_at=SystemClock().now() + 600) as http:
         wanted = {"name": "a", "scopes": ["jobs"], "lasts_seconds": lasts_seconds}
         assert (await http.post("/admin/keys", json=wanted)).status_code == status
+
+
+async def test_keys_are_listed_in_pages(keys):
+    made = [(await keys.create(f"shop {number}", ["jobs"])).id for number in range(5)]
+    async with client(keys, CLERK) as http:
+        first = (await http.get("/admin/keys", params={"limit": 3})).json()
+        rest = (await http.get("/admin/keys", params={"limit": 3, "cursor": first["next_cursor"]})).json()
+        assert {key["id"] for key in first["items"] + rest["items"]} == set(made) and len(first["items"]) == 3
+        assert rest["next_cursor"] is None
+        assert (await http.get("/admin/keys", params={"cursor": "nonsense"})).status_code == 400
+
+
+async def test_nobody_takes_back_a_key_that_reaches_further(keys):
+    lesser, equal = await keys.create("a", ["jobs"]), await keys.create("b", ["admin", "jobs"])
+    further, whole = await keys.create("c", ["jobs", "users", "stats"]), await keys.create("d", ["*"])
+    async with client(keys, CLERK) as http:
+        for key in (further, whole):
+            refused = await http.delete(f"/admin/keys/{key.id}")
+            assert refused.status_code == 403 and keys.works(key.id)
+        assert (await http.delete(f"/admin/keys/{further.id}")).json()["message"].endswith("lacks stats, users")
+        for key in (lesser, equal):
+            assert (await http.delete(f"/admin/keys/{key.id}")).status_code == 200 and not keys.works(key.id)
+        assert (await http.delete("/admin/keys/nobodys")).status_code == 404
+    async with client(keys, Caller(CallerKind.OPERATOR, "operator")) as http:
+        assert (await http.delete(f"/admin/keys/{whole.id}")).status_code == 200
+
+
+async def test_key_may_always_take_back_itself_and_only_itself(keys):
+    own, other = await keys.create("shop", ["users"]), await keys.create("shop", ["users"])
+    holder = Caller(CallerKind.PROGRAM, key_subject(own.id), own.key.scopes)
+    async with client(keys, holder) as http:
+        assert (await http.delete(f"/admin/keys/{other.id}")).status_code == 403
+        assert (await http.delete(f"/admin/keys/{own.id}")).json()["state"] == "revoked"
+    assert keys.works(other.id) and not keys.works(own.id)
+    async with client(keys, Caller(CallerKind.USER, key_subject(other.id))) as http:  # named so, but somebody else
+        assert (await http.delete(f"/admin/keys/{other.id}")).status_code == 403

@@ -66,6 +66,7 @@ def test_token_is_a_program_with_its_scopes(app, tmp_path):
 
 @pytest.mark.parametrize(("name", "scopes", "seconds"), [
     ("", ("keys",), 60), ("operator", ("keys",), 60), ("x", ("everything",), 60), ("x", ("keys",), 0),
+    ("key:n2dackdfvhhu", ("keys",), 60),
     ("x", ("keys",), TOKEN_MOST_SECONDS + 1),
 ])
 def test_tokens_that_make_no_sense_are_refused(app, name, scopes, seconds):

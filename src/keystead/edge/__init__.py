@@ -9,7 +9,7 @@ from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.idempotency import Begun, KeptAnswer, Repeats
 from keystead.edge.keys import TICKET_MOST_SECONDS, TOKEN_MOST_SECONDS
 from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
-from keystead.edge.paging import Page, PageRequest, make_cursor, page_of, read_cursor
+from keystead.edge.paging import Page, PageRequest, PositionText, make_cursor, page_of, read_cursor
 from keystead.edge.refusals import (
     Blocked,
     Forbidden,
@@ -51,6 +51,7 @@ __all__ = [
     "PROBLEM_MEDIA_TYPE",
     "Page",
     "PageRequest",
+    "PositionText",
     "Problem",
     "REGISTER",
     "RESET_PASSWORD",

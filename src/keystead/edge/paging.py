@@ -8,7 +8,7 @@ import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ C = TypeVar("C")
 DEFAULT_ITEMS = 50
 MOST_ITEMS = 500
 MOST_CURSOR_CHARACTERS = 2048
+# Text of a position by which a database is asked: anybody can make a cursor up, and NUL is refused there with an error.
+PositionText = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
 
 
 @dataclass(frozen=True, slots=True)

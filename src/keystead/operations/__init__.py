@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from keystead.fronts import opened_when_used
 
 if TYPE_CHECKING:
-    from keystead.operations.admin_keys import KEY_PREFIX, AdminKey, AdminKeys, NewKey
+    from keystead.operations.admin_keys import KEY_PREFIX, KEY_SUBJECT, AdminKey, AdminKeys, NewKey, key_subject
     from keystead.operations.alerts import AlertRules, Alerts
     from keystead.operations.census import Census
     from keystead.operations.counts import PatternCount, PatternCounts
@@ -30,6 +30,7 @@ __all__ = [
     "Delivery",
     "Explanation",
     "KEY_PREFIX",
+    "KEY_SUBJECT",
     "MAIL_JOB",
     "NewKey",
     "Patrol",
@@ -44,5 +45,6 @@ __all__ = [
     "explain_by_inventory",
     "explain_by_inventory_alone",
     "explain_without_server",
+    "key_subject",
     "looks_like_pattern",
 ]

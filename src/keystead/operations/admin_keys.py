@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Self
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from keystead.clock import Clock
-from keystead.edge import EVERY_SCOPE, SCOPES
+from keystead.edge import EVERY_SCOPE, SCOPES, Page, PageRequest, PositionText, page_of
 from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.operations.tables import ADMIN_KEYS
 from keystead.store import Database
 from keystead.telemetry import logger
 
 KEY_PREFIX: Final = "ksk_"
+KEY_SUBJECT: Final = "key:"
 REFRESH_SECONDS: Final = 2.0
 LOOK_AGAIN_SECONDS: Final = 0.5
 USED_SECONDS: Final = 60.0
@@ -33,6 +34,7 @@ MOST_NAME: Final = 100
 MOST_SECONDS: Final = 3650 * 86400
 _ID_CHARACTERS: Final = 12
 _MOST_CHARACTERS: Final = 200
+_NO_KEY: Final = "there is no such key; `keystead admin key list` shows those there are"
 _ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
 
 _log = logger("operations")
@@ -124,6 +126,26 @@ class AdminKeys:
             rows = await sql.execute(select(*_SHOWN).order_by(ADMIN_KEYS.c.created_at.desc(), ADMIN_KEYS.c.id))
             return [_key(row) for row in rows]
 
+    async def page(self, request: PageRequest) -> Page[AdminKey]:
+        """``list``, page by page. Those made while somebody pages come before what they saw."""
+        after = request.position(tuple[float, PositionText])
+        query = select(*_SHOWN).order_by(ADMIN_KEYS.c.created_at.desc(), ADMIN_KEYS.c.id).limit(request.limit + 1)
+        if after is not None:
+            made_at, id = after
+            query = query.where(or_(ADMIN_KEYS.c.created_at < made_at,
+                                    and_(ADMIN_KEYS.c.created_at == made_at, ADMIN_KEYS.c.id > id)))
+        async with self._database.reading() as sql:
+            rows = (await sql.execute(query)).all()
+        return page_of([_key(row) for row in rows], request, lambda last: (last.created_at, last.id))
+
+    async def get(self, id: str) -> AdminKey:
+        """One key, whether it works or not; ``NotFound`` without it."""
+        async with self._database.reading() as sql:
+            row = (await sql.execute(select(*_SHOWN).where(ADMIN_KEYS.c.id == id))).first()
+        if row is None:
+            raise NotFound(_NO_KEY)
+        return _key(row)
+
     async def revoke(self, id: str) -> AdminKey:
         """Take a key back. Harmless when repeated; ``NotFound`` without it."""
         now = self._clock.now()
@@ -134,7 +156,7 @@ class AdminKeys:
         self._known.pop(id, None)
         self._changes += 1
         if row is None:
-            raise NotFound("there is no such key; `keystead admin key list` shows those there are")
+            raise NotFound(_NO_KEY)
         return _key(row)
 
     def find(self, text: str) -> AdminKey | None:
@@ -208,6 +230,11 @@ _WORKING: Final = select(*_SHOWN, ADMIN_KEYS.c.secret_sha256).where(
     ADMIN_KEYS.c.revoked_at.is_(None),
     or_(ADMIN_KEYS.c.expires_at.is_(None), ADMIN_KEYS.c.expires_at > bindparam("now")),
 )
+
+
+def key_subject(id: str) -> str:
+    """Who asks with this key. Two programs may have the same name; what they did is told apart by the key."""
+    return f"{KEY_SUBJECT}{id}"
 
 
 def _key(row: Any) -> AdminKey:

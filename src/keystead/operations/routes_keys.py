@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from keystead.clock import Clock
-from keystead.edge import EVERY_SCOPE, SCOPES, Caller, CallerKind, Forbidden
-from keystead.operations.admin_keys import MOST_NAME, MOST_SECONDS, AdminKey, AdminKeys
+from keystead.edge import EVERY_SCOPE, SCOPES, Caller, CallerKind, Forbidden, PageRequest
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
+from keystead.operations.admin_keys import MOST_NAME, MOST_SECONDS, AdminKey, AdminKeys, key_subject
 
 SCOPE = "admin"
 Id = Annotated[str, Path(min_length=1, max_length=64, examples=["n2dackdfvhhu"])]
@@ -43,8 +44,8 @@ class KeyMade(KeyShown):
     key: str = Field(examples=["ksk_n2dackdfvhhu_…"], description="for `Authorization: Bearer`")
 
 
-class KeyList(BaseModel):
-    """Every key there ever was, the newest first."""
+class KeyList(Paged):
+    """Some of the keys there ever were, the newest first."""
 
     items: list[KeyShown]
 
@@ -59,10 +60,11 @@ def routes(keys: AdminKeys, clock: Clock) -> APIRouter:
                 "last_used_at": key.last_used_at}
 
     @router.get("/admin/keys")
-    async def list_keys(request: Request) -> KeyList:
-        """Every key, without its secret. Needs the scope ``admin``."""
+    async def list_keys(request: Request, limit: Limit = FIRST_LIMIT, cursor: Cursor = None) -> KeyList:
+        """Every key, the newest first, without its secret. Needs the scope ``admin``."""
         _caller(request).require(SCOPE)
-        return KeyList.model_validate({"items": [shown(key) for key in await keys.list()]})
+        page = await keys.page(PageRequest(limit, cursor))
+        return KeyList.model_validate({"items": [shown(key) for key in page.items], "next_cursor": page.next_cursor})
 
     @router.post("/admin/keys", status_code=201)
     async def make_key(request: Request, wanted: KeyWanted) -> KeyMade:
@@ -84,8 +86,15 @@ def routes(keys: AdminKeys, clock: Clock) -> APIRouter:
 
     @router.delete("/admin/keys/{id}")
     async def take_back(request: Request, id: Id) -> KeyShown:
-        """Take a key back: refused here at once and within seconds elsewhere. Needs the scope ``admin``."""
-        _caller(request).require(SCOPE)
+        """Take a key back: refused here at once and within seconds elsewhere. Needs the scope ``admin``, and every
+        scope that the key has. A key may always take back itself."""
+        caller = _caller(request)
+        if caller.subject != key_subject(id) or caller.kind is not CallerKind.PROGRAM:
+            caller.require(SCOPE)
+            lacking = sorted(scope for scope in (await keys.get(id)).scopes if not caller.may(scope))
+            if lacking:
+                raise Forbidden("a key is taken back by somebody who may reach as much as it does; this credential "
+                                f"lacks {', '.join(lacking)}")
         return KeyShown.model_validate(shown(await keys.revoke(id)))
 
     return router

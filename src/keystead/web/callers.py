@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from keystead.edge import ANONYMOUS, USER_HEADER, USER_PURPOSE, Caller, CallerKind, Ticket, TicketRefused, Tickets
-from keystead.operations import KEY_PREFIX, AdminKeys
+from keystead.operations import KEY_PREFIX, AdminKeys, key_subject
 
 LOGIN_PURPOSE = "login"
 SESSION_PURPOSE = "session"
@@ -89,8 +89,7 @@ def _by_key(text: str, keys: AdminKeys) -> Identified:
     key = keys.find(text)
     if key is None:
         return WRONG_KEY
-    # Two programs may have the same name; what they did is told apart by the key.
-    return Identified(Caller(CallerKind.PROGRAM, f"key:{key.id}", key.scopes), key.expires_at, key_id=key.id)
+    return Identified(Caller(CallerKind.PROGRAM, key_subject(key.id), key.scopes), key.expires_at, key_id=key.id)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 from keystead.app import App
 from keystead.edge import SCOPES, TICKET_UID, TOKEN_MOST_SECONDS, TicketRefused, Tickets
 from keystead.errors import Invalid, Unavailable
+from keystead.operations import KEY_SUBJECT
 from keystead.settings import HttpSettings
 from keystead.web.callers import LOGIN_PURPOSE, OPERATOR, TOKEN_PURPOSE
 
@@ -31,7 +32,7 @@ def program_token(app: App, name: str, scopes: tuple[str, ...], *, lasts_seconds
     for scope in scopes:
         if scope not in SCOPES:
             raise Invalid(f"there is no scope {scope!r}; known are {', '.join(SCOPES)}")
-    if not name or name == OPERATOR:
+    if not name or name == OPERATOR or name.startswith(KEY_SUBJECT):  # each of those is somebody else
         raise Invalid("a token needs the name of the program that will hold it, such as prometheus")
     if not 0 < lasts_seconds <= TOKEN_MOST_SECONDS:
         raise Invalid(f"a token works for a while: for days above 0 and up to {TOKEN_MOST_SECONDS // 86400}, not "
