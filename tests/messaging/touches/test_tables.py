@@ -1,9 +1,13 @@
 """The tables are what the migration makes."""
 
-from sqlalchemy import inspect
+from sqlalchemy import inspect, select
 
 from keystead.messaging.touches import tables
+from keystead.messaging.touches.models import DebugFields
+from keystead.messaging.touches.tables import DEBUG_LOG, Fact
 from keystead.store import Database
+
+from .room import NOON, Room
 
 
 async def test_tables_and_migration_agree(database: Database):
@@ -28,3 +32,15 @@ async def test_touches_of_a_touch_point_are_found_by_time(database: Database):
     async with database.reading() as sql:
         found = await sql.run_sync(indexes)
     assert ("touch_point_id", "created_at") in found and ("touch_point_id",) not in found
+
+
+async def test_facts_of_the_log_are_read_alike_by_both_databases(room: Room):
+    await room.person("ada")
+    failed = {"type": "send_unretryable", "info": {"identifier": "InternalError", "extra": 1}}
+    await room.log.write([DebugFields("utbl_1", "tch_1", "ada", {"type": "send_attempt", "channel": "sms"}, NOON),
+                          DebugFields("utbl_2", "tch_1", "ada", failed, NOON)])
+    facts = select(Fact("channel"), Fact("type"), Fact("info.identifier"), Fact("none.at_all"))
+    async with room.database.reading() as sql:
+        rows = (await sql.execute(facts.select_from(DEBUG_LOG).order_by(DEBUG_LOG.c.id))).all()
+    assert [tuple(row) for row in rows] == [
+        ("sms", "send_attempt", None, None), (None, "send_unretryable", "InternalError", None)]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from keystead.messaging.touches.erased import Erased, Erasure
     from keystead.messaging.touches.handlers import Handlers
     from keystead.messaging.touches.history import History, PastTouch
+    from keystead.messaging.touches.latest import LatestTouch, LatestTouches
     from keystead.messaging.touches.log import TouchLog
     from keystead.messaging.touches.models import CHANNELS, Channel, Touch, TouchUid
     from keystead.messaging.touches.outlets import Outlets
@@ -33,6 +34,8 @@ __all__ = [
     "Erasure",
     "Handlers",
     "History",
+    "LatestTouch",
+    "LatestTouches",
     "Messaging",
     "Outlets",
     "PastTouch",

@@ -1,4 +1,4 @@
-"""One person's messages: what was sent, whether it arrived, and what is still on its way."""
+"""What was sent, whether it arrived, and what is still on its way: to one person, and the latest to anybody."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,15 +10,12 @@ from keystead.errors import DeclarationError
 from keystead.ids import UserSub
 from keystead.messaging.sending import traced
 from keystead.messaging.touches.keys import BY_USER, PENDING
+from keystead.messaging.touches.latest import STATUS, LatestTouches, latest
+from keystead.messaging.touches.models import Channel
 from keystead.messaging.touches.tables import DEBUG_LOG, PEOPLE, USER_TOUCHES
 from keystead.store import Database
 
 MOST_ROWS: Final = 2000
-_STATUS: Final = {
-    "send_stale": "stale", "send_event_improper": "improper", "send_unreachable": "unreachable",
-    "send_reachable": "on its way", "send_retry": "tried again", "send_abandon": "given up",
-    "send_unretryable": "failed", "send_success": "arrived",
-}
 
 
 @dataclass(slots=True)
@@ -59,6 +56,15 @@ class History:
                 await self._on_the_way(valkey, uid, touches)
         return sorted(touches.values(), key=lambda touch: touch.at, reverse=True)[:most]
 
+    async def latest(
+        self, *, most: int = 50, before: int | None = None, channel: Channel | None = None, failed: bool = False
+    ) -> LatestTouches:
+        """The newest touches of anybody, of a channel if one is given, and only those that went wrong if asked for.
+
+        See ``latest``, also for what it costs. ``before`` goes on where an answer ended.
+        """
+        return await latest(self._valkey, self._database, most=most, before=before, channel=channel, failed=failed)
+
     async def _logged(self, user_sub: UserSub, most: int, before: float | None) -> dict[str, PastTouch]:
         person = select(PEOPLE.c.id).where(PEOPLE.c.sub == user_sub).scalar_subquery()
         rows = select(DEBUG_LOG.c.send_uid, DEBUG_LOG.c.event, DEBUG_LOG.c.created_at).where(
@@ -96,7 +102,7 @@ def _apply(touch: PastTouch, event: dict[str, Any]) -> None:
         touch.event, touch.channel = str(event.get("event", "")), str(event.get("channel", ""))
         return
     if touch.status != "arrived":
-        touch.status = _STATUS.get(kind, touch.status)
+        touch.status = STATUS.get(kind, touch.status)
     if kind == "send_reachable":
         touch.message, touch.destinations = dict(event.get("message", {})), list(event.get("destinations", ()))
     touch.reason = str(event.get("reason") or event.get("why") or touch.reason)

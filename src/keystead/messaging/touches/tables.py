@@ -1,5 +1,7 @@
 """The rows of touches: touch points, what each person was last told, what reached people, and the log of it all."""
 
+from typing import Any, Final
+
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -13,7 +15,10 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from keystead.store import METADATA
 
@@ -80,6 +85,39 @@ USER_TOUCHES = Table(
     Index("user_touches_touch_point_time", "touch_point_id", "created_at"),
 )
 
+# Steps of the log at which a touch, or one of its destinations, ended badly. They and the first step of each touch are
+# what lists of the latest touches are made from.
+ATTEMPT: Final = "send_attempt"
+BAD_ENDS: Final = ("send_stale", "send_event_improper", "send_unreachable", "send_abandon", "send_unretryable")
+
+
+class Fact(FunctionElement[str]):
+    """A text in the event of a row of the log, by its name or by ``name.name``. Written out each time: with names that
+    are bound as values no index would be used."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(literal_column(name))
+
+
+@compiles(Fact, "sqlite")
+def _on_sqlite(fact: Fact, compiler: Any, **options: Any) -> str:
+    return f"json_extract(event, '$.{compiler.process(fact.clauses)}')"
+
+
+@compiles(Fact, "postgresql")
+def _on_postgresql(fact: Fact, compiler: Any, **options: Any) -> str:
+    *outer, name = compiler.process(fact.clauses).split(".")
+    into = "".join(f"-> '{each}' " for each in outer)
+    return f"(event {into}->> '{name}')"
+
+
+# Only first steps have a channel, and only touches that somebody was spared have a reason: so the same few entries find
+# the touches of a channel, and (channel and reason absent) what went wrong, newest first.
+LISTED: Final = Fact("type").in_([literal_column(f"'{step}'") for step in (ATTEMPT, *BAD_ENDS)])
+
 # event: one of the shapes of models.DebugEvent; its parent is the uid of a row of type send_attempt.
 DEBUG_LOG = Table(
     "user_touch_debug_log",
@@ -92,4 +130,6 @@ DEBUG_LOG = Table(
     Column("created_at", Double, nullable=False),
     Index("user_touch_debug_log_user", "user_id", "created_at"),
     Index("user_touch_debug_log_send_uid", "send_uid"),
+    Index("user_touch_debug_log_listed", Fact("channel"), Fact("reason"), "id", sqlite_where=LISTED,
+          postgresql_where=LISTED),
 )
