@@ -110,7 +110,7 @@ class _Look:
     async def page(self, most: int, before: int | None) -> LatestTouches:
         touches = await self._not_logged()
         seen, found = {touch.uid for touch in touches}, touches[:most]
-        step = max(most + 1, LEAST_STEP) if self._failed else most + 1
+        step = max(most + 1, LEAST_STEP) if self._failed and self._channel else most + 1
         for _ in range(MOST_STEPS):
             heads = await self._heads(step, before)
             known = await self._known([uid for _, uid in heads])

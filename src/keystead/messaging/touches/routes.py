@@ -1,4 +1,4 @@
-"""The HTTP door of touches: sending one, what became of it, what a person got, and what waits."""
+"""The HTTP door of touches: sending one, what became of it, the latest ones, what a person got, and what waits."""
 
 from dataclasses import asdict
 from typing import Annotated, Any, Final
@@ -15,6 +15,7 @@ from keystead.messaging.touches.history import History
 from keystead.messaging.touches.models import Channel
 from keystead.messaging.touches.points import TouchPoints
 from keystead.messaging.touches.queues import RUNS, QueueInfo, Queues
+from keystead.messaging.touches.routes_latest import latest_routes
 from keystead.messaging.touches.routes_points import point_routes
 from keystead.messaging.touches.tracing import Tracer
 from keystead.messaging.touches.trials import Trials
@@ -67,6 +68,8 @@ def routes(
             on_success=_job(given.on_success), on_failure=_job(given.on_failure), uid=given.uid, lane=given.lane,
         )
         return TouchesQueued(uids=list(uids))
+
+    router.include_router(latest_routes(history, require))
 
     @router.get("/touches/{uid}/trace")
     async def trace(request: Request, response: Response, uid: _Uid) -> list[dict[str, Any]]:
