@@ -6,6 +6,7 @@ from keystead.edge.addresses import Networks, client_address
 from keystead.edge.blocks import Block, Blocks, bucket_of
 from keystead.edge.guard import Guard
 from keystead.edge.keys import BLOCKED_IP, EDGE, PIN_MOST_SECONDS
+from keystead.edge.paging import PageRequest
 from keystead.edge.refusals import Blocked
 from keystead.errors import Invalid
 from keystead.keys import Registry
@@ -26,17 +27,23 @@ async def test_list_holds_every_block_and_nothing_else(blocks, valkey):
     await guard.violate(address("203.0.113.8"), 3, "api_ip")
     await blocks.pin("2001:db8:1:2::9", lasts_seconds=60)
     await valkey.set("blocked_ip:nobody", "foreign")
-    found = sorted(await blocks.listed(most=10), key=lambda block: block.address)
+    found = (await blocks.page(PageRequest())).items
     assert [(each.address, each.reason, each.violations) for each in found] == [
         ("2001:db8:1:2::", "manual", 0), ("203.0.113.7", "api_ip", 10),
     ]
     assert all(0 < each.seconds_left <= 900 for each in found)
 
 
-async def test_list_stops_at_the_asked_number(blocks):
+async def test_list_comes_in_pages_by_address(blocks):
     for last in range(9):
         await blocks.pin(f"203.0.113.{last}", lasts_seconds=60)
-    assert len(await blocks.listed(most=4)) == 4
+    seen, cursor = [], None
+    for expected in (4, 4, 1):
+        page = await blocks.page(PageRequest(4, cursor))
+        assert len(page.items) == expected
+        seen += [block.address for block in page.items]
+        cursor = page.next_cursor
+    assert cursor is None and seen == [f"203.0.113.{last}" for last in range(9)]
 
 
 async def test_unblocked_address_starts_from_nothing(blocks, valkey):
@@ -53,7 +60,7 @@ async def test_unblocked_address_starts_from_nothing(blocks, valkey):
 async def test_pin_lasts_exactly_as_said_and_may_shorten(blocks, valkey):
     await blocks.pin("203.0.113.7", lasts_seconds=600)
     await blocks.pin("203.0.113.7", lasts_seconds=60)
-    assert await blocks.listed(most=1) == [Block("203.0.113.7", "manual", pytest.approx(60, abs=1), 0)]
+    assert (await blocks.page(PageRequest())).items == (Block("203.0.113.7", "manual", pytest.approx(60, abs=1), 0),)
     with pytest.raises(Blocked):
         async with Guard(valkey).passage(address("203.0.113.7")):
             pass

@@ -12,6 +12,7 @@ from keystead.edge.blocks import Blocks
 from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.keys import API_IP, BLOCKED_IP, BUCKET, EDGE, LOGIN_IP, VIOLATIONS
 from keystead.edge.limits import API, LOGIN, REGISTER, IpLimit
+from keystead.edge.paging import PageRequest
 from keystead.edge.refusals import Blocked, TicketUsed
 from keystead.edge.tickets import Tickets
 from keystead.engine import connect
@@ -272,7 +273,8 @@ async def test_guard_tickets_and_block_list_work_on_a_cluster(cluster, valkey_cl
         await guard.violate(stranger, 10, "test")
         with pytest.raises(Blocked):
             await pass_door(guard, stranger)
-    assert {block.address for block in await blocks.listed(most=100)} == {each.bucket for each in strangers}
+    listed = (await blocks.page(PageRequest(100))).items
+    assert {block.address for block in listed} == {each.bucket for each in strangers}
     assert await blocks.unblock("203.0.113.3")
     await pass_door(guard, strangers[3])
     text = tickets.issue("login", "operator", lasts_seconds=60, once=True)

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystead.edge.paging import MOST_ITEMS, PageRequest, PositionText, make_cursor, page_of, read_cursor
+from keystead.edge.paging import (
+    MOST_ITEMS,
+    PageRequest,
+    PositionNumber,
+    PositionText,
+    cursor_after,
+    make_cursor,
+    page_of,
+    read_cursor,
+)
 from keystead.errors import Invalid
 
 
@@ -56,3 +65,11 @@ def test_cursor_with_what_no_database_takes_is_refused():
     assert read_cursor(make_cursor([1, "a\n"]), tuple[int, PositionText]) == (1, "a\n")
     with pytest.raises(Invalid):
         read_cursor(make_cursor([1, "a\0"]), tuple[int, PositionText])
+
+
+@pytest.mark.parametrize(("first", "shown", "total", "follows"), [
+    (0, 2, 5, 2), (4, 1, 5, None), (0, 0, 5, None), (9, 0, 5, None),
+])
+def test_a_list_that_is_asked_by_number_goes_on_while_more_is_there(first, shown, total, follows):
+    cursor = cursor_after(first, shown, total)
+    assert (cursor and read_cursor(cursor, PositionNumber)) == follows

@@ -36,7 +36,7 @@ async def client(valkey):
 async def test_pinned_block_is_listed_and_taken_away_again(client):
     assert (await client.post("/blocks", json={"address": "203.0.113.7", "lasts_seconds": 60})).status_code == 204
     listed = (await client.get("/blocks")).json()
-    assert listed["complete"] and [item["address"] for item in listed["items"]] == ["203.0.113.7"]
+    assert listed["next_cursor"] is None and [item["address"] for item in listed["items"]] == ["203.0.113.7"]
     assert (await client.delete("/blocks/203.0.113.7")).status_code == 204
     assert (await client.get("/blocks")).json()["items"] == []
     assert (await client.delete("/blocks/203.0.113.7")).status_code == 404
@@ -51,7 +51,9 @@ async def test_cut_list_says_so(client):
     for last in range(3):
         await client.post("/blocks", json={"address": f"203.0.113.{last}", "lasts_seconds": 60})
     listed = (await client.get("/blocks", params={"limit": 2})).json()
-    assert len(listed["items"]) == 2 and not listed["complete"]
+    assert len(listed["items"]) == 2
+    rest = (await client.get("/blocks", params={"limit": 500, "cursor": listed["next_cursor"]})).json()
+    assert listed["items"][-1]["address"] < rest["items"][0]["address"] and rest["next_cursor"] is None
 
 
 @pytest.mark.parametrize(("caller", "status"), [

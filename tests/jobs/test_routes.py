@@ -9,6 +9,7 @@ from websockets.asyncio.client import connect as open_websocket
 from websockets.exceptions import ConnectionClosed
 
 from keystead.app import App
+from keystead.edge import make_cursor
 from keystead.engine import Valkey
 from keystead.jobs import JobBook, Jobs, Progress, Retry, current_job
 from keystead.jobs.keys import Queue
@@ -61,7 +62,7 @@ async def test_a_job_is_enqueued_watched_and_read(site, valkey: Valkey) -> None:
     shown = (await site.get(f"/api/1/jobs/{queued['uid']}")).json()
     assert shown["state"]["status"] == "queued" and shown["job"]["place"] == "queued"
     listed = (await site.get("/api/1/jobs")).json()
-    assert listed["total"] == 1 and listed["jobs"][0]["name"] == "t.twice"
+    assert listed["total"] == 1 and listed["items"][0]["name"] == "t.twice" and listed["next_cursor"] is None
     async with at_work(valkey, book()):
         seen = [event async for event in _socket_events(site, queued["ticket"])]
         assert [event["type"] for event in seen] == ["queued", "started", "progress", "succeeded"]
@@ -145,6 +146,19 @@ async def test_a_job_nobody_knows_is_not_found(site) -> None:
     assert (await site.get("/jobs/live", params={"ticket": ticket})).status_code == 404
     async with open_websocket(f"{_live(site)}?ticket={ticket}") as socket:
         assert json.loads(await socket.recv())["error"]["status"] == 404
+
+
+async def test_jobs_are_listed_in_pages(site, valkey: Valkey) -> None:
+    await Jobs(valkey).options(queue="paged").enqueue_many("t.paged", [{"n": n} for n in range(5)])
+    seen, asked = [], {"queue": "paged", "limit": 2}
+    for expected in (2, 2, 1):
+        listed = (await site.get("/api/1/jobs", params=asked)).json()
+        assert len(listed["items"]) == expected and listed["total"] == 5
+        seen += [job["uid"] for job in listed["items"]]
+        asked["cursor"] = listed["next_cursor"]
+    assert asked["cursor"] is None and len(set(seen)) == 5
+    for wrong in (make_cursor(-1), make_cursor("x"), make_cursor(10**12)):
+        assert (await site.get("/api/1/jobs", params={"cursor": wrong})).status_code == 400
 
 
 async def test_dead_letters_are_grouped_and_tried_again(site, valkey: Valkey) -> None:

@@ -9,7 +9,16 @@ from keystead.edge.guard import Guard, Verdict, Weight
 from keystead.edge.idempotency import Begun, KeptAnswer, Repeats
 from keystead.edge.keys import TICKET_MOST_SECONDS, TOKEN_MOST_SECONDS
 from keystead.edge.limits import API, LINK, LOGIN, REGISTER, RESET_PASSWORD, WRONG_CODE, WRONG_KEY, Decision, IpLimit
-from keystead.edge.paging import Page, PageRequest, PositionText, make_cursor, page_of, read_cursor
+from keystead.edge.paging import (
+    Page,
+    PageRequest,
+    PositionNumber,
+    PositionText,
+    cursor_after,
+    make_cursor,
+    page_of,
+    read_cursor,
+)
 from keystead.edge.refusals import (
     Blocked,
     Forbidden,
@@ -51,6 +60,7 @@ __all__ = [
     "PROBLEM_MEDIA_TYPE",
     "Page",
     "PageRequest",
+    "PositionNumber",
     "PositionText",
     "Problem",
     "REGISTER",
@@ -75,6 +85,7 @@ __all__ = [
     "WRONG_KEY",
     "Weight",
     "client_address",
+    "cursor_after",
     "load_secret",
     "make_cursor",
     "page_of",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from keystead.edge.addresses import UNKNOWN, Networks, client_address
 from keystead.edge.keys import BLOCKED_IP, PIN_MOST_SECONDS, VIOLATIONS
+from keystead.edge.paging import Page, PageRequest, page_of
 from keystead.engine import Valkey, scan
 from keystead.errors import Invalid
 from keystead.keys import Registry
@@ -31,19 +32,23 @@ class Blocks:
         self._valkey = valkey
         self._registry = registry
 
-    async def listed(self, *, most: int) -> list[Block]:
-        """Up to ``most`` blocks, in no order. Walks the keyspace in small steps and never holds the server up."""
+    async def page(self, request: PageRequest) -> Page[Block]:
+        """Blocks by address, page by page; one that ends meanwhile is missing from its page.
+
+        Walks the whole keyspace for each page, in small steps that never hold the server up.
+        """
+        after = request.position(str) or ""
+        addresses = sorted({address async for address in self._addresses() if address > after})
+        page = page_of(addresses[: request.limit + 1], request, str)
         found: list[Block] = []
-        async for address in self._addresses():
+        for address in page.items:
             mark = await BLOCKED_IP.at(address).get(self._valkey)
             if mark is None:
                 continue
             left = await BLOCKED_IP.at(address).remaining_seconds(self._valkey)
             violations = await VIOLATIONS.at(address).get(self._valkey)
             found.append(Block(address, mark.partition(":")[2], left, violations or 0))
-            if len(found) == most:
-                break
-        return found
+        return Page(tuple(found), page.next_cursor)
 
     async def unblock(self, address: str) -> bool:
         """Forget the block and the violations of an address; says whether there was anything to forget."""

@@ -22,6 +22,7 @@ MOST_ITEMS = 500
 MOST_CURSOR_CHARACTERS = 2048
 # Text of a position by which a database is asked: anybody can make a cursor up, and NUL is refused there with an error.
 PositionText = Annotated[str, msgspec.Meta(pattern=r"^[^\x00]*$")]
+PositionNumber = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]  # of an item in a list that is asked by number
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ def read_cursor(cursor: str, of: type[C]) -> C:
         return msgspec.json.decode(raw, type=of)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
         raise Invalid("cursor is not one that this list gave out; leave it out to start from the beginning") from None
+
+
+def cursor_after(first: int, shown: int, total: int) -> str | None:
+    """The cursor of a list that is asked by number: ``shown`` items from ``first`` on are there, of ``total``."""
+    return make_cursor(first + shown) if shown and first + shown < total else None
 
 
 def page_of(items: list[T], request: PageRequest, position_of_last: Callable[[T], object]) -> Page[T]:

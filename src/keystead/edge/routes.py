@@ -1,13 +1,13 @@
 """The edge's own door: the block list, for operators."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from keystead.edge.blocks import Blocks
 from keystead.edge.callers import Caller
 from keystead.edge.keys import PIN_MOST_SECONDS
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
+from keystead.edge.paging import PageRequest
 from keystead.engine import Valkey
 from keystead.errors import NotFound
 from keystead.keys import Registry
@@ -24,11 +24,10 @@ class BlockShown(BaseModel):
     violations: int
 
 
-class BlockList(BaseModel):
-    """Blocked addresses, in no order."""
+class BlockList(Paged):
+    """Some of the blocked addresses, in the order of their letters."""
 
     items: list[BlockShown]
-    complete: bool = Field(description="whether these are all")
 
 
 class Pin(BaseModel):
@@ -44,16 +43,16 @@ def routes(valkey: Valkey, registry: Registry) -> APIRouter:
     blocks = Blocks(valkey, registry)
 
     @router.get("/blocks")
-    async def list_blocks(request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> BlockList:
+    async def list_blocks(request: Request, limit: Limit = FIRST_LIMIT, cursor: Cursor = None) -> BlockList:
         """Blocked addresses with what is left of their blocks."""
         _caller(request).require(SCOPE)
-        found = await blocks.listed(most=limit + 1)
+        page = await blocks.page(PageRequest(limit, cursor))
         items = [
             BlockShown(address=block.address, reason=block.reason, seconds_left=block.seconds_left,
                        violations=block.violations)
-            for block in found[:limit]
+            for block in page.items
         ]
-        return BlockList(items=items, complete=len(found) <= limit)
+        return BlockList(items=items, next_cursor=page.next_cursor)
 
     @router.post("/blocks", status_code=204)
     async def pin_block(request: Request, pin: Pin) -> None:

@@ -16,7 +16,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from keystead.clock import Clock
-from keystead.edge import Caller, Tickets, problem_of
+from keystead.edge import Caller, PageRequest, PositionNumber, Tickets, cursor_after, problem_of
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.engine import Valkey
 from keystead.errors import Invalid, KeysteadError, NotFound
 from keystead.jobs.client import Jobs, Wishes
@@ -69,12 +70,11 @@ class Shown(BaseModel):
     totals: dict[str, Any]
 
 
-class Listed(BaseModel):
+class Listed(Paged):
     """Some jobs of one place."""
 
-    first: int
-    total: int
-    jobs: list[dict[str, Any]]
+    items: list[dict[str, Any]]
+    total: int = Field(description="how many lie there")
 
 
 class Found(BaseModel):
@@ -128,11 +128,17 @@ def routes(valkey: Valkey, clock: Clock, tickets: Tickets) -> APIRouter:
     @router.get("/jobs")
     async def list_jobs(
         request: Request, place: Place = "queued", queue: QueueName = HOT,
-        first: Annotated[int, Query(ge=0, le=10_000_000)] = 0, limit: Annotated[int, Query(ge=1, le=500)] = 50,
+        limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
     ) -> Listed:
-        """Jobs that lie in one place of a queue, in the order in which they will be served; dead ones newest first."""
+        """Jobs that lie in one place of a queue, in the order in which they will be served; dead ones newest first.
+
+        Pages go by number, and jobs move on meanwhile: one may come twice, or be passed over.
+        """
         _caller(request).require(SCOPE)
-        return Listed.model_validate((await inspection.jobs(place, queue, first=first, most=limit)).as_dict())
+        first = PageRequest(limit, cursor).position(PositionNumber) or 0
+        page = await inspection.jobs(place, queue, first=first, most=limit)
+        return Listed(items=[job.as_dict() for job in page.jobs], total=page.total,
+                      next_cursor=cursor_after(first, len(page.jobs), page.total))
 
     @router.post("/jobs", status_code=202)
     async def enqueue(request: Request, wanted: Wanted) -> Queued:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from keystead.edge import Caller, PageRequest
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.errors import NotFound
 from keystead.jobs.fair import FairJobs
 from keystead.jobs.tenants import Tenants, TenantView
@@ -54,11 +55,10 @@ class TenantShown(BaseModel):
     pauses: list[PauseShown]
 
 
-class TenantList(BaseModel):
-    """Some tenants; ``next_cursor`` asks for more, without one these were the last."""
+class TenantList(Paged):
+    """Some tenants."""
 
     items: list[TenantShown]
-    next_cursor: str | None = None
     ready: int = Field(description="jobs of all tenants that wait")
     running: int = Field(description="jobs of all tenants in workers' hands")
     dead: int = Field(description="jobs of all tenants that were given up")
@@ -88,8 +88,7 @@ def routes(tenants: Tenants, jobs: FairJobs) -> APIRouter:
 
     @router.get("/tenants")
     async def list_tenants(
-        request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50,
-        cursor: Annotated[str | None, Query(max_length=2048, description="from the page before")] = None,
+        request: Request, limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
         busiest: Annotated[bool, Query(
             description="only those that got or asked for most in the last minute, and those paused; no paging",
         )] = False,

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from keystead.edge import USER_PURPOSE, USERS_SCOPE, Caller, PageRequest, Tickets, user_token
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.errors import NotFound
 from keystead.ids import UserSub
 from keystead.members.activity import Activity
@@ -39,11 +40,10 @@ class UserShown(BaseModel):
     created_at: float = Field(description="unix seconds")
 
 
-class UserList(BaseModel):
-    """Some people, those who joined first first; ``next_cursor`` asks for more, without one these were the last."""
+class UserList(Paged):
+    """Some people, those who joined first first."""
 
     items: list[UserShown]
-    next_cursor: str | None = None
 
 
 class TokenWanted(BaseModel):
@@ -77,8 +77,7 @@ def routes(users: Users, contacts: Contacts, activity: Activity, tickets: Ticket
 
     @router.get("/users")
     async def list_users(
-        request: Request, limit: Annotated[int, Query(ge=1, le=500)] = 50,
-        cursor: Annotated[str | None, Query(max_length=2048, description="from the page before")] = None,
+        request: Request, limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
     ) -> UserList:
         """Everybody, in the order in which they joined."""
         _caller(request).require(USERS_SCOPE)

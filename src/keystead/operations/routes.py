@@ -72,7 +72,10 @@ def routes(alerts: Alerts) -> APIRouter:
 
     @router.get("/alerts")
     async def list_alerts(request: Request, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> AlertList:
-        """Open alerts and the last changes. Needs the scope ``alerts``."""
+        """Open alerts, all of them, and the last changes. Needs the scope ``alerts``.
+
+        Not in pages: no more than two hundred changes are kept.
+        """
         _caller(request).require(SCOPE)
         found, recent = await alerts.open(), await alerts.recent(limit)
         return AlertList(open=[AlertShown.of(one) for one in found], recent=[AlertEventShown.of(one) for one in recent])

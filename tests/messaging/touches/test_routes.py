@@ -42,7 +42,7 @@ async def test_everything_needs_the_scope(visit: Visit, caller: Caller, status: 
     trial = {"user_sub": "ada", "message": {}}
     asked = [
         ("POST", "/touches", {"user_sub": "ada", "event_slug": "hello_there"}), ("GET", "/touches/x/trace", None),
-        ("GET", "/users/ada/touches", None), ("GET", "/admin/touch/send_queue_info", None),
+        ("GET", "/touches", None), ("GET", "/users/ada/touches", None), ("GET", "/admin/touch/send_queue_info", None),
         ("GET", "/admin/touch/log_queue_info", None), ("GET", "/admin/touch/pending_sorted_set_info", None),
         ("GET", "/admin/touch/last_send_job", None), ("POST", "/touch_points/", POINT), ("GET", "/touch_points/", None),
         ("GET", "/touch_points/x", None), ("PATCH", "/touch_points/x", {}), ("DELETE", "/touch_points/x", None),
@@ -98,8 +98,12 @@ async def test_touch_points_are_made_changed_over_what_was_read_found_and_remove
     assert (await visit.ask("PATCH", path, {"event_slug": "a1"}))[0] == 400
     assert (await visit.ask("PATCH", path, {"messages": {"sms": [{"uid": 3}]}, "messages_etag": "x"}))[0] == 400
     assert (await visit.ask("GET", path))[1] == changed
-    assert (await visit.ask("GET", "/touch_points/?slug=hello"))[1] == {"items": [changed], "next_after": None}
-    assert (await visit.ask("GET", "/touch_points/?limit=1"))[1]["next_after"] == "hello_there"
+    assert (await visit.ask("GET", "/touch_points/?slug=hello"))[1] == {"items": [changed], "next_cursor": None}
+    assert (await visit.ask("POST", "/touch_points/", {**POINT, "event_slug": "hello_you"}))[0] == 201
+    first = (await visit.ask("GET", "/touch_points/?limit=1"))[1]
+    rest = (await visit.ask("GET", f"/touch_points/?limit=1&cursor={first['next_cursor']}"))[1]
+    assert [point["event_slug"] for point in (*first["items"], *rest["items"])] == ["hello_there", "hello_you"]
+    assert rest["next_cursor"] is None and (await visit.ask("GET", "/touch_points/?cursor=x"))[0] == 400
     assert [(await visit.ask("DELETE", path))[0] for _ in range(2)] == [204, 404]
 
 

@@ -90,7 +90,10 @@ def routes(outbox: Outbox, board: FaultBoard, clock: Clock) -> APIRouter:
         after: Annotated[int, Query(ge=0, le=2**53, description="only messages with a greater number")] = 0,
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
     ) -> OutboxShown:
-        """What people would have received, in the order in which it was taken. A week is kept, and 10,000 messages."""
+        """What people would have received, in the order in which it was taken. A week is kept, and 10,000 messages.
+
+        Not in pages, since it has no end: whoever follows it asks again and again for what came `after` the `last`.
+        """
         _caller(request).require(SCOPE)
         feed = await outbox.feed(after, most=limit, channel=channel, address=to)
         now = clock.now()

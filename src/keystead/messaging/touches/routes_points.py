@@ -7,6 +7,8 @@ import msgspec
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 
+from keystead.edge import PageRequest, PositionText, page_of
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.errors import Invalid
 from keystead.ids import UserSub
 from keystead.messaging.touches.messages import EmailMessage, Messages, PushMessage, SmsMessage
@@ -48,11 +50,10 @@ class PointShown(BaseModel):
     created_at: float
 
 
-class PointsFound(BaseModel):
-    """A page of touch points, by name; ``next_after`` asks for the next one."""
+class PointsFound(Paged):
+    """Some touch points, by name."""
 
     items: list[PointShown]
-    next_after: str | None = None
 
 
 class TrialGiven(BaseModel):
@@ -83,13 +84,14 @@ def point_routes(points: TouchPoints, trials: Trials, require: Callable[[Request
     @router.get("/touch_points/")
     async def search(
         request: Request, slug: Annotated[str, Query(max_length=255)] = "",
-        after: Annotated[str, Query(max_length=255)] = "", limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
     ) -> PointsFound:
         """Touch points whose names begin like this."""
         require(request)
-        found = await points.search(slug=slug, after=after, most=limit)
-        more = found[-1].event_slug if len(found) == limit else None
-        return PointsFound(items=[_shown(point) for point in found], next_after=more)
+        asked = PageRequest(limit, cursor)
+        found = await points.search(slug=slug, after=asked.position(PositionText) or "", most=limit + 1)
+        page = page_of(found, asked, lambda point: point.event_slug)
+        return PointsFound(items=[_shown(point) for point in page.items], next_cursor=page.next_cursor)
 
     @router.get("/touch_points/{uid}")
     async def find(request: Request, uid: _Uid) -> PointShown:
