@@ -50,6 +50,21 @@ def ada(run) -> str:
     return asyncio.run(join())
 
 
+def test_the_latest_messages_are_listed_without_words_and_addresses(run, ada):
+    assert "Nothing was sent yet." in run("message", "list").out
+    uids = [run("message", "send", ada, "daily_reminder", "-p", "name=Ada", "-p", f"url=https://example.com/{each}")
+            .out.strip() for each in "ab"]
+    found = json.loads(run("message", "list", "--format", "json", "--channel", "sms").out)
+    assert sorted(touch["uid"] for touch in found["touches"]) == sorted(uids) and found["before"] is None
+    assert {touch["status"] for touch in found["touches"]} == {"queued"}
+    shown = run("message", "list", "--most", "1")
+    assert shown.code == 0 and ada in shown.out and "daily_reminder" in shown.out and "example.com" not in shown.out
+    assert "Nothing is found." in run("message", "list", "--failed").out
+    refused = run("message", "list", "--channel", "pigeon")
+    assert refused.code != 0 and refused.err == (
+        "keystead: there is no channel 'pigeon'; there are push, sms, email\n"), refused.err
+
+
 def test_a_touch_is_queued_and_its_life_can_be_followed(run, ada):
     sent = run("message", "send", ada, "daily_reminder", "-p", "name=Ada", "-p", "url=https://example.com")
     assert sent.code == 0, sent.err

@@ -1,8 +1,9 @@
-"""``keystead message``: write to a person, follow a message through its life, and see what was given up."""
+"""``keystead message``: write to a person, see the latest messages, follow one, and see what was given up."""
 
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,7 +16,7 @@ from keystead.errors import Invalid, NotFound
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from keystead.messaging.touches import TraceEvent
+    from keystead.messaging.touches import LatestTouches, TraceEvent
     from keystead.patterns import DeadLetter
     from keystead.switchboard import Switchboard
 
@@ -49,6 +50,38 @@ def send(
 
     for uid in _with_board(context, ask):
         write(printable(uid))
+
+
+def list_latest(
+    context: typer.Context,
+    channel: Annotated[
+        str | None, typer.Option(metavar="NAME", show_default="all", help="Only this channel: push, sms or email.")
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only what went wrong, the last to do so first.")] = False,
+    most: Annotated[int, typer.Option(min=1, max=1000, metavar="COUNT", help="List no more than this.")] = 50,
+    before: Annotated[
+        int | None, typer.Option(min=1, max=2**63 - 1, metavar="NUMBER", show_default=False,
+                                 help="Go on where a list ended; it says with which number.")
+    ] = None,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """List the latest messages of everybody and what became of each, newest first; no words and no addresses."""
+
+    async def ask(board: "Switchboard") -> "LatestTouches":
+        if channel is not None and channel not in board.outlets:
+            raise Invalid(f"there is no channel {channel!r}; there are {', '.join(board.outlets)}")
+        return await board.history.latest(most=most, before=before, channel=channel, failed=failed)  # type: ignore[arg-type]
+
+    found = _with_board(context, ask)
+    if format is Format.JSON:
+        write_json({"touches": [asdict(touch) for touch in found.touches], "before": found.before})
+        return
+    if found.touches:
+        write(_listed(found))
+    else:
+        write("Nothing is found." if channel or failed or before else "Nothing was sent yet.")
+    if found.before is not None:
+        note(f"more follow: --before {found.before}")
 
 
 def trace(
@@ -121,6 +154,17 @@ def work(
     settings = run_settings(context, messaging_workers=workers)
     configure_logging(settings.log.level, settings.log.format)
     wait_for(work_for_rooms(settings, grace_seconds=30.0))
+
+
+def _listed(found: "LatestTouches") -> "Table":
+    from rich.text import Text
+
+    shown = table("time", "channel", "event", "person", "state", "reason", "uid")
+    for touch in found.touches:
+        at = datetime.fromtimestamp(touch.at).strftime("%Y-%m-%d %H:%M:%S")
+        facts = (touch.channel, touch.event, touch.user_sub, touch.status, touch.reason[:200], touch.uid)
+        shown.add_row(at, *(Text(printable(fact)) for fact in facts))
+    return shown
 
 
 def _life(events: "list[TraceEvent]") -> "Table":
