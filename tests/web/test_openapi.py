@@ -10,6 +10,7 @@ from keystead.web.server import build
 
 WRITES = {"post", "put", "patch", "delete"}
 BARE = {"/api/1/sms/webhook", "/api/1/sms/inbound_webhook", "/api/1/emails/sns-mail"}  # for providers
+UNPAGED = {"/api/1/sandbox/outbox", "/api/1/alerts"}  # and they say why
 
 
 @pytest.fixture
@@ -97,3 +98,21 @@ def test_a_refusal_is_the_one_error_body():
     made = refusal(404)
     example = made["content"]["application/problem+json"]["example"]
     assert example["status"] == 404 and set(example) == {"type", "message", "title", "status", "detail"}
+
+
+async def test_every_list_that_has_pages_has_the_same(document):
+    schemas, paged = document["components"]["schemas"], set()
+    for path, method, operation in operations(document):
+        parameters = {each["name"]: each for each in operation.get("parameters", ())}
+        if method != "get" or not {"limit", "cursor", "after", "before", "offset", "page"} & set(parameters):
+            continue
+        paged.add(path)
+        if path in UNPAGED:
+            assert "Not in pages" in operation["description"], path
+            continue
+        answer = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+        assert {"items", "next_cursor"} <= set(schemas[answer.rpartition("/")[2]]["properties"]), path
+        limit = parameters["limit"]["schema"]
+        assert (limit["default"], limit["maximum"]) == (50, 500), path
+        assert "next_cursor" in parameters["cursor"]["description"], path
+    assert paged > {*UNPAGED, "/api/1/users"}

@@ -26,9 +26,8 @@ person names them in the header `X-User-Sub`.
 **Refusals** have one body, a problem document (RFC 9457): `type` is for programs and stays as it is, `message` is for
 people.
 
-**Long lists** come in pages: give `limit`, and `cursor` as the page before gave it in `next_cursor`; without one it was
-the last page. Where there is an order to go by, that is used instead, and the operation says so: `after` what was seen
-last, `before` a time, or from the `first` of a queue on.
+**Long lists** come in pages of `items`: give `limit`, and `cursor` as the page before gave it in `next_cursor`; without
+one it was the last page. The two lists that differ say why: the sandbox's outbox, which is followed, and alerts.
 
 **Limits** are by address; every answer says in `RateLimit-*` what is left, and a refusal in `Retry-After` when to come
 back.

@@ -69,7 +69,7 @@ async def test_a_touch_is_sent_traced_and_found_in_the_history(visit: Visit, roo
     assert (await visit.ask("GET", "/admin/touch/last_tea_break"))[0] == 404
     status, events = await visit.ask("GET", "/touches/mine_sms/trace")
     assert status == 200 and {event["source"] for event in events} == {"step", "count", "now"}
-    (past,) = (await visit.ask("GET", "/users/ada/touches"))[1]
+    (past,) = (await visit.ask("GET", "/users/ada/touches"))[1]["items"]
     assert past["uid"] == "mine_sms" and past["waits"]
     assert (await visit.ask("GET", "/touches/unknown/trace"))[0] == 404
 
@@ -134,7 +134,7 @@ async def test_of_what_can_have_no_name_nothing_is_known(visit: Visit, path: str
 
 async def test_who_can_be_nobody_got_nothing(visit: Visit):
     visit.caller = Caller(CallerKind.PROGRAM, "shop", frozenset({"messaging"}))
-    assert await visit.ask("GET", "/users/a:b/touches") == (200, [])
+    assert await visit.ask("GET", "/users/a:b/touches") == (200, {"items": [], "next_cursor": None})
 
 
 async def test_new_messages_without_the_etag_of_the_old_are_refused_for_that(visit: Visit):

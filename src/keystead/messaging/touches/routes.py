@@ -3,10 +3,11 @@
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
-from keystead.edge import Caller
+from keystead.edge import Caller, PageRequest
+from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.errors import Invalid, NotFound
 from keystead.ids import UserSub
 from keystead.jobs import ROOMS_QUEUE, JobRef
@@ -53,6 +54,27 @@ class TouchesQueued(BaseModel):
     uids: list[str]
 
 
+class TouchOfPerson(BaseModel):
+    """One touch of a person: what it said, where it went and where it arrived."""
+
+    uid: str = Field(examples=["tch_4yTkW2_sms"])
+    at: float = Field(description="when it was planned, or queued while it waits for that; unix seconds")
+    event: str = Field(examples=["daily_reminder"], description="slug of the touch point")
+    channel: str = Field(examples=["sms"])
+    status: str = Field(examples=["arrived"], description="the best that is known of any destination")
+    message: dict[str, Any] = Field(description="what it said, once that is known")
+    destinations: list[str] = Field(examples=[["+15005550001"]])
+    arrived: list[str] = Field(examples=[["+15005550001"]], description="destinations that it reached")
+    reason: str = Field(examples=[""], description="why it went no further, where that is known")
+    waits: bool = Field(description="whether news of it is awaited")
+
+
+class TouchesOfPerson(Paged):
+    """Some touches of a person, newest first."""
+
+    items: list[TouchOfPerson]
+
+
 def routes(
     messaging: Messaging, points: TouchPoints, trials: Trials, history: History, tracer: Tracer, queues: Queues
 ) -> APIRouter:
@@ -84,12 +106,14 @@ def routes(
     @router.get("/users/{user_sub}/touches")
     async def person(
         request: Request, response: Response, user_sub: Annotated[str, Path(min_length=1, max_length=200)],
-        limit: Annotated[int, Query(ge=1, le=200)] = 50, before: Annotated[float | None, Query()] = None,
-    ) -> list[dict[str, Any]]:
+        limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
+    ) -> TouchesOfPerson:
         """What a person was sent, newest first."""
         require(request)
         live(response)
-        return [asdict(touch) for touch in await history.of(UserSub(user_sub), most=limit, before=before)]
+        page = await history.page(UserSub(user_sub), PageRequest(limit, cursor))
+        items = [TouchOfPerson(**asdict(touch)) for touch in page.items]
+        return TouchesOfPerson(items=items, next_cursor=page.next_cursor)
 
     @router.get("/admin/touch/send_queue_info")
     async def send_queue_info(request: Request, response: Response) -> dict[str, Any]:
