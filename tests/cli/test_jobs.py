@@ -16,8 +16,8 @@ import pytest
 from keystead.cli import entry
 from keystead.clock import SystemClock
 from keystead.engine import Valkey, connect
-from keystead.jobs import Calendar, Inspection, Jobs, Recurring, RecurringList, RecurringLoop
-from keystead.jobs.keys import TOTALS, WORKER, WORKERS, Queue
+from keystead.jobs import Calendar, EndedJob, Inspection, Jobs, Recurring, RecurringList, RecurringLoop
+from keystead.jobs.keys import ENDED_LATELY, TOTALS, WORKER, WORKERS, Queue
 from keystead.jobs.models import WorkerState
 from keystead.jobs.progress import Progress
 
@@ -188,6 +188,42 @@ def test_one_job_is_shown(jobs, filled) -> None:
     found = json.loads(jobs("show", filled["mail"], "--format", "json").out)
     assert found["queue"] == "mail" and found["found"]["error"] == "KeyError: 'x'" and found["state"] is None
     assert "no job nobody is known" in jobs("show", "nobody").refused()
+
+
+@pytest.fixture
+def ended(do) -> None:
+    """Three jobs that ended, the newest last."""
+
+    async def fill(valkey: Valkey, client: Jobs) -> None:
+        now = time.time()
+        for number, (uid, status, queue) in enumerate(
+            (("u1", "succeeded", "hot"), ("u2", "failed", "mail"), ("u3\x1b[31m", "cancelled", "hot"))
+        ):
+            job = EndedJob(uid, f"shop.[red]{status}", queue, status, now - 100 + number, number, "host-1", now - 200,
+                           None if status == "cancelled" else 0.25, "KeyError" if status == "failed" else "")
+            await ENDED_LATELY.at(status=status).add(valkey, job, job.ended_at)
+
+    do(fill)
+
+
+def test_jobs_that_ended_lately_are_listed_newest_first(jobs, ended) -> None:
+    outcome = jobs("ended")
+    assert outcome.code == 0 and "3 of 3 that are listed" in outcome.err and "\x1b" not in outcome.out
+    places = [outcome.out.index(words) for words in ("shop.[red]cancelled", "shop.[red]failed", "shop.[red]succeeded")]
+    assert places == sorted(places) and "1 min 3" in outcome.out and "250 ms" in outcome.out
+    found = json.loads(jobs("ended", "failed", "--format", "json").out)
+    assert found["total"] == 1 and (found["jobs"][0]["uid"], found["jobs"][0]["error"]) == ("u2", "KeyError")
+    for which in (["--queue", "mail"], ["--name", "shop.[red]failed"]):
+        assert [job["uid"] for job in json.loads(jobs("ended", *which, "--format", "json").out)["jobs"]] == ["u2"]
+    assert len(json.loads(jobs("ended", "--most", "2", "--format", "json").out)["jobs"]) == 2
+    assert "dead" in jobs("ended", "dead").refused()
+
+
+def test_job_that_ended_without_a_state_is_shown_as_far_as_it_is_known(jobs, ended) -> None:
+    shown = jobs("show", "u2")
+    assert shown.code == 0 and all(words in shown.out for words in ("state  failed", "KeyError", "250 ms", "host-1"))
+    assert json.loads(jobs("show", "u1", "--format", "json").out)["ended"]["status"] == "succeeded"
+    assert "u1 has ended" in jobs("cancel", "u1").err
 
 
 def queue_of(server, name: str = "jobs:hot") -> list[str]:

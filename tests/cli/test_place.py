@@ -60,8 +60,9 @@ def beside_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 REACHING = (
-    "jobs list", "jobs recurring", "jobs pause", "jobs resume", "jobs tail --count 1", "alerts list", "alerts test",
-    "stats show touch_send", "stats rotate", "message dead", "message pause sms", "message resume sms",
+    "jobs list", "jobs ended", "jobs recurring", "jobs pause", "jobs resume", "jobs tail --count 1",
+    "alerts list", "alerts test", "stats show touch_send", "stats rotate", "message dead",
+    "message pause sms", "message resume sms",
     "keys top --wait 0", "keys learn", "keys watch --for 0.2", "keys explain jobs:hot",
     "keys export --user user-1234567", "keys erase --user user-1234567", "keys audit --fail-on never",
     "admin key list", "admin end-sessions", f"admin revoke-token {24 * 'a'}", "backup there.backup",

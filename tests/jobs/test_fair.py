@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from keystead.clock import SystemClock
 from keystead.engine import Valkey
 from keystead.errors import Invalid, LimitReached
-from keystead.jobs import FairJobs, FairWorker, GiveUp, JobBook, Jobs, current_job
+from keystead.jobs import FairJobs, FairWorker, GiveUp, Inspection, JobBook, Jobs, current_job
 from keystead.jobs.keys import FAIR
 from keystead.patterns import QueueGate
 
@@ -67,6 +68,25 @@ async def test_a_failed_job_comes_back_and_a_useless_one_is_given_up(server: Val
     await served(server, found)
     assert seen == [uid] * 3
     assert {item for item, _ in await FAIR.upkeep.dead(server, "acme")} == {dead, unknown}
+    ended = (await Inspection(server, SystemClock()).ended(["fair"])).jobs
+    assert {job.uid: (job.name, job.status, job.attempts, job.error) for job in ended} == {
+        uid: ("t.fail", "succeeded", 3, ""), dead: ("t.useless", "failed", 1, "GiveUp"),
+        unknown: ("t.unknown", "failed", 1, "GiveUp"),
+    }
+
+
+async def test_a_job_whose_tries_are_used_up_is_told_among_those_that_ended(valkey: Valkey) -> None:
+    async def bad() -> None:
+        raise ValueError("ada@example.org")
+
+    found = JobBook()
+    found.register("t.bad", bad)
+    await FAIR.configure(valkey, max_attempts=1)
+    uid = await FairJobs(Jobs(valkey, found)).enqueue("acme", "t.bad", {})
+    await served(valkey, found)
+    [job] = (await Inspection(valkey, SystemClock()).ended()).jobs
+    assert (job.uid, job.status, job.attempts, job.error) == (uid, "failed", 2, "ValueError")
+    assert job.ran_seconds is not None and job.worker
 
 
 async def test_bad_input_is_refused(server: Valkey) -> None:

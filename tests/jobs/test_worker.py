@@ -35,7 +35,7 @@ from .beside import at_work, left_keys, until
 QUICK = Retry(tries=3, first_seconds=0.01, jitter=0)
 # What stays when every job has ended.
 RESIDUE = {"jobs:totals", "jobs:hot:workers", "jobs:processing:{worker}:alive", "jobs:workers", "jobs:worker:{worker}",
-           "jobs:queues"}
+           "jobs:queues", "jobs:ended:{status}"}
 
 
 class Log:

@@ -39,9 +39,10 @@ QUEUES = ("", "mail")
 STEPS = 60
 # What stays when every job has ended: what workers tell, and what was asked to be kept.
 KEPT = {
-    "jobs:totals", "jobs:workers", "jobs:worker:{worker}", "jobs:queues", "jobs:rate:{name}", "jobs:job:{uid}",
-    "jobs:batch:{batch}", "jobs:hot:workers", "jobs:hot:dead", "jobs:hot:poison", "jobs:processing:{worker}:alive",
-    "jobs:queue:{queue}:job:{uid}", "jobs:queue:{queue}:batch:{batch}", "jobs:queue:{queue}:workers",
+    "jobs:totals", "jobs:ended:{status}", "jobs:workers", "jobs:worker:{worker}", "jobs:queues", "jobs:rate:{name}",
+    "jobs:job:{uid}", "jobs:batch:{batch}", "jobs:hot:workers", "jobs:hot:dead", "jobs:hot:poison",
+    "jobs:processing:{worker}:alive", "jobs:queue:{queue}:job:{uid}", "jobs:queue:{queue}:batch:{batch}",
+    "jobs:queue:{queue}:workers",
     "jobs:queue:{queue}:dead", "jobs:queue:{queue}:poison", "jobs:queue:{queue}:processing:{worker}:alive",
     # A wish that came too late is kept for as long as the job could still be met.
     "jobs:cancelled", "jobs:queue:{queue}:cancelled",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from keystead.cli.jobs_shown import error_table, job_facts, job_table, overview, recurring_table
+from keystead.cli.jobs_shown import ended_table, error_table, job_facts, job_table, overview, recurring_table
 from keystead.cli.output import Format, FormatOption, note, write, write_json
 from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Invalid, NotFound
@@ -31,6 +31,14 @@ class PlaceName(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"
     DEAD = "dead"
+
+
+class StatusName(StrEnum):
+    """How jobs can end."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 QueuesOption = Annotated[
@@ -131,6 +139,33 @@ async def _groups(inspection: "Inspection", queues: Sequence[str] | None) -> lis
             for group in await inspection.dead_letters(name).groups()]
 
 
+def ended(
+    context: typer.Context,
+    status: Annotated[
+        StatusName | None,
+        typer.Argument(metavar="[STATUS]", show_default=False,
+                       help="Only those that ended so: succeeded, failed or cancelled."),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="JOB", show_default="all", help="Only jobs of this name.")] = "",
+    queue: QueuesOption = None,
+    most: Annotated[int, typer.Option(min=1, max=3000, metavar="COUNT", help="List no more than this.")] = 50,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """List the jobs that ended lately, newest first: how, when, after how many tries, where.
+
+    The newest 1,000 of each status are kept, for a day after the last. Each worker tells once a second, the newest 200
+    of each status; one that is killed does not tell its last second.
+    """
+    page, now = _ask(context, lambda inspection: _with_time(inspection, inspection.ended(
+        queue, name=name, status=None if status is None else status.value, most=most
+    )))
+    if format is Format.JSON:
+        write_json(page.as_dict())
+        return
+    write(ended_table(page.jobs, now))
+    note(f"{len(page.jobs):,} of {page.total:,} that are listed; `keystead jobs show UID` tells all about one")
+
+
 def show(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="UID", help="The job.")],
@@ -139,13 +174,13 @@ def show(
 ) -> None:
     """Show where a job is, its arguments, tries, error and result.
 
-    A job that ended well is only known while its state is kept.
+    A job that ended well is only known while its state is kept, or it is among those that ended lately.
     """
     found, now = _ask(context, lambda inspection: _with_time(inspection, inspection.find(uid, queue)))
-    if found is None or (found.state is None and found.view is None):
+    if found is None or (found.state is None and found.view is None and found.ended is None):
         where = "" if found is None else " among the first 10,000 jobs of each list"
         raise NotFound(f"no job {uid} is known{where}; one that ended well is forgotten unless it was enqueued with "
-                       "keep_seconds")
+                       "keep_seconds, or is among those that `keystead jobs ended` lists")
     if format is Format.JSON:
         write_json(found.as_dict())
         return

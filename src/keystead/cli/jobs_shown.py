@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from keystead.jobs import EndedJob
     from keystead.jobs.inspection_views import (
         ErrorGroup,
         JobFound,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_ARGUMENTS = 80
 SHOWN_ERROR = 200
+STATUS_STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
 NUMBERS = ("queued", "delayed", "running", "waiting", "dead", "workers")
 
 
@@ -86,6 +88,20 @@ def job_table(place: str, jobs: "Sequence[JobView]", now: float) -> "Table":
     return shown
 
 
+def ended_table(jobs: "Sequence[EndedJob]", now: float) -> "Table":
+    """Jobs that ended, each in a row."""
+    numbers = ("ran", "tries")
+    shown = table("uid", "job", "queue", "status", "ended", *numbers, "worker", "error", title="Jobs ended lately",
+                  right=numbers)
+    for job in jobs:
+        shown.add_row(
+            _text(job.uid), _text(job.name), _text(job.queue), _text(job.status, STATUS_STYLES.get(job.status, "")),
+            f"{_ago(job.ended_at, now)} ago", "" if job.ran_seconds is None else human_seconds(job.ran_seconds),
+            str(job.attempts), _text(job.worker), _text(_short(job.error, SHOWN_ERROR)),
+        )
+    return shown
+
+
 def recurring_table(entries: "Sequence[RecurringView]", now: float) -> "Table":
     """Recurring jobs, each in a row."""
     shown = table("job", "queue", "next run", "", "last run", title="Recurring jobs")
@@ -111,7 +127,7 @@ def job_facts(found: "JobFound", now: float) -> "tuple[RenderableType, Renderabl
     """Everything that is known of one job."""
     from rich.text import Text
 
-    state, view = found.state, found.view
+    state, view, ended = found.state, found.view, found.ended
     record = view.record if view is not None else None
     facts: list[tuple[str, object]] = [("queue", found.queue)]
     if view is not None:
@@ -120,14 +136,18 @@ def job_facts(found: "JobFound", now: float) -> "tuple[RenderableType, Renderabl
     if state is not None:
         facts += [("state", state.status), ("tries", state.attempts or ""), ("begun", _when(state.started_at)),
                   ("ended", _when(state.finished_at)), ("worker", state.worker)]
-    name, queued_at = (record.name, record.queued_at) if record is not None else \
-        (state.name, state.queued_at) if state is not None else ("", None)
+    if ended is not None:
+        ran = "" if ended.ran_seconds is None else human_seconds(ended.ran_seconds)
+        facts += [("state", f"{ended.status}; no state of it is kept, so arguments and result are not known"),
+                  ("tries", ended.attempts), ("ran", ran), ("ended", _when(ended.ended_at)), ("worker", ended.worker)]
+    known = record or state or ended
+    name, queued_at = ("", None) if known is None else (known.name, known.queued_at)
     facts += [("job", name), ("queued", _when(queued_at))]
     if record is not None:
         facts += [("failed tries", record.attempt or ""), ("arguments", _json(record.kwargs))]
     if view is not None:
         facts += [("died", _when(view.dead_at)), ("tries", "" if view.attempts is None else view.attempts)]
-    error = (view.error if view is not None else "") or (state.error if state is not None else "")
+    error = next((one.error for one in (view, state, ended) if one is not None and one.error), "")
     facts += [("error", Text(printable(error), style="red") if error else ""),
               ("result", state.result if state is not None else "")]
     return Text(printable(found.uid), style="bold cyan"), fact_grid(facts)

@@ -27,7 +27,7 @@ from keystead.jobs.handle import BatchHandle, BatchProgress, JobHandle
 from keystead.jobs.inspection import Inspection
 from keystead.jobs.job_outbox import JobOutbox, JobRelay
 from keystead.jobs.keys import ROOMS_QUEUE
-from keystead.jobs.models import JobRecord, JobRef, ProgressEvent, Task
+from keystead.jobs.models import EndedJob, JobRecord, JobRef, ProgressEvent, Task
 from keystead.jobs.program import ProgramJobs, queue_names
 from keystead.jobs.progress import Bounce, Progress, Told, telling
 from keystead.jobs.progress_watch import ProgressBatch, watch
@@ -56,6 +56,7 @@ __all__ = [
     "Category",
     "Crew",
     "DoneWaiter",
+    "EndedJob",
     "FailurePolicy",
     "FairJobs",
     "FairWorker",

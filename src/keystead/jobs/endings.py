@@ -6,7 +6,7 @@ import msgspec
 
 from keystead.errors import Invalid
 from keystead.jobs.callbacks import callback_record
-from keystead.jobs.models import JobOptions, JobRecord, JobRef
+from keystead.jobs.models import EndedStatus, JobOptions, JobRecord, JobRef
 from keystead.jobs.records import new_uid
 
 NO_OPTIONS = JobOptions()
@@ -14,13 +14,19 @@ NO_OPTIONS = JobOptions()
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a job ended: ``status`` is succeeded, failed or cancelled; a failed one has an ``error``."""
+    """How a job ended: a failed one has an ``error``.
 
-    status: str
+    ``seconds`` is how long its last try took, None if it never began; ``reason`` what may be told of the error where no
+    personal data may stand.
+    """
+
+    status: EndedStatus
     error: str = ""
     result: str = ""
     attempts: int = 1
     follow: JobRef | None = None
+    seconds: float | None = None
+    reason: str = ""
 
     def state(self, record: JobRecord, worker: str, now: float) -> bytes:
         """The fields of its state as JSON. All that a state must have: the one before may have expired."""

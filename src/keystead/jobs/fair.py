@@ -8,16 +8,21 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
+from time import perf_counter
 from typing import Any
 
 from keystead.clock import Clock, SystemClock, real
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, LimitReached, Unavailable
 from keystead.jobs.book import Job, JobBook
 from keystead.jobs.client import Jobs
 from keystead.jobs.context import RunningJob
+from keystead.jobs.ended import EndedNotes
+from keystead.jobs.endings import Ending
 from keystead.jobs.execution import Execution
 from keystead.jobs.keys import ASKED, FAIR, FAIR_LEASE_SECONDS, SERVED
 from keystead.jobs.models import JobRecord
@@ -25,12 +30,16 @@ from keystead.jobs.records import encode_record
 from keystead.jobs.retry import GiveUp
 from keystead.jobs.tenants_shares import count
 from keystead.keys import SortedSetKey
-from keystead.patterns import FairConsumer, Leased, Produced
+from keystead.patterns import FairConsumer, Leased, Produced, Requeued
 from keystead.scrubbing import failure_told
 from keystead.telemetry import logger
 
 RETRY_SECONDS = 1.0
 COUNT_SECONDS = 1.0
+QUEUE = "fair"  # as jobs of tenants are told where others have the name of a queue
+
+# What the task that holds an item would tell of it, if the try that failed turns out to be its last.
+_last_try: ContextVar[tuple[str, JobRecord, Ending] | None] = ContextVar("last_try", default=None)
 
 _log = logger("jobs")
 
@@ -86,10 +95,11 @@ class FairWorker:
         self._execution = Execution(threads)
         self._stopping = False
         self._served: Counter[str] = Counter()
+        name = f"{socket.gethostname().replace(':', '-')}-{os.getpid()}-{secrets.token_hex(3)}"
+        self._ended = EndedNotes(name, self._clock)
         self._consumer = FairConsumer(
             FAIR, valkey, self._clock, self._handle, most_items=concurrency, lease_seconds=FAIR_LEASE_SECONDS,
-            retry_seconds=retry_seconds,
-            name=f"{socket.gethostname().replace(':', '-')}-{os.getpid()}-{secrets.token_hex(3)}",
+            retry_seconds=retry_seconds, name=name, dead=self._given_up,
         )
 
     def stop(self) -> None:
@@ -117,20 +127,37 @@ class FairWorker:
         served, self._served = self._served, Counter()
         if served:
             await _counted(self._valkey, SERVED, served, real(self._clock).now())
+        with suppress(Unavailable, ErrorReply):  # for whoever looks on; it is told with the next
+            await self._ended.hand_over(self._valkey)
+
+    async def _given_up(self, dead: Sequence[tuple[str, str]]) -> None:
+        """Of one that died with its worker nobody here knows more than its id; it is among the tenant's dead."""
+        tried = _last_try.get()
+        if tried is not None and tried[0] in [uid for _, uid in dead]:
+            self._ended.note(tried[1], QUEUE, tried[2])
 
     async def _handle(self, item: Leased[JobRecord]) -> None:
         record = item.value
-        job = self._book.get(record.name)
+        job, began = self._book.get(record.name), perf_counter()
+
+        def failed(error: Exception) -> Ending:
+            return Ending("failed", attempts=item.attempt + 1, seconds=perf_counter() - began,
+                          reason=failure_told(error))
+
         try:
             if job is None:
                 raise GiveUp(f"no job is named {record.name[:200]}")
-            context = RunningJob(record, item.id, "fair", lambda: self._stopping, self._valkey, self._clock)
+            context = RunningJob(record, item.id, QUEUE, lambda: self._stopping, self._valkey, self._clock)
             await self._execution.run(job, context, job.timeout_seconds)
+            ending = Ending("succeeded", attempts=item.attempt + 1, seconds=perf_counter() - began)
+            self._ended.note(record, QUEUE, ending)
         except GiveUp as error:
             _log.error("job given up", job=record.name[:200], tenant=item.shard, uid=item.id, error=failure_told(error))
-            await FAIR.bury(self._valkey, [item], now=self._clock.now())
+            if await FAIR.bury(self._valkey, [item], now=self._clock.now()) == [Requeued.DEAD]:
+                self._ended.note(record, QUEUE, failed(error))
         except Exception as error:
             _log.warning("job failed", job=record.name[:200], tenant=item.shard, uid=item.id, error=failure_told(error))
+            _last_try.set((item.id, record, failed(error)))
             raise
         finally:
             self._served[item.shard] += item.cost

@@ -2,15 +2,16 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import Final
 
 from keystead.clock import Clock
 from keystead.engine import Valkey
 from keystead.errors import NotFound
 from keystead.jobs.keys import CONTROL, DONE, Queue
-from keystead.jobs.models import Control, JobState
+from keystead.jobs.models import Control, EndedStatus, JobState
 
 LOOK_SECONDS = 1.0
-ENDED = ("succeeded", "failed", "cancelled")
+ENDED: Final[tuple[EndedStatus, ...]] = ("succeeded", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)

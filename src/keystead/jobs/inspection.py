@@ -12,9 +12,11 @@ from keystead.clock import Clock
 from keystead.engine import Pipeline, Valkey
 from keystead.errors import Corrupt
 from keystead.jobs.dead_letters import DeadLetters
+from keystead.jobs.ended import ended_job, ended_page
 from keystead.jobs.handle import ENDED, JobHandle
 from keystead.jobs.inspection_views import (
     HOT,
+    EndedPage,
     JobFound,
     JobPage,
     JobView,
@@ -28,7 +30,7 @@ from keystead.jobs.inspection_views import (
     view_of,
 )
 from keystead.jobs.keys import QUEUES, TOTALS, WORKER, WORKERS, Queue
-from keystead.jobs.models import JobRecord, JobState
+from keystead.jobs.models import EndedStatus, JobRecord, JobState
 from keystead.keys import ListRef, Reply
 from keystead.keys.references_collections import scored_pairs
 
@@ -195,14 +197,35 @@ class Inspection:
         raws = list(found.values())[first : first + most]
         return JobPage([view_of("waiting", queue, raw) for raw in raws], first, total)
 
+    async def ended(
+        self, queues: Sequence[str] | None = None, *, name: str = "", status: EndedStatus | None = None,
+        most: int = 50, after: tuple[float, str] | None = None,
+    ) -> EndedPage:
+        """The newest jobs that ended, newest first: of these queues or all, of one name, in one way, or all of them.
+
+        Listed are the newest thousand of each status. Each worker tells once a second what ended meanwhile, the newest
+        two hundred of each status; one that is killed does not tell its last second. What our own rooms do is listed
+        only where it failed or was called off. A page goes on ``after`` the time and uid of the last one before it, so
+        that none comes twice while others end.
+        """
+        return await ended_page(self._valkey, queues, name=name, status=status, most=most, after=after)
+
     # -- one job ----------------------------------------------------------------------------------------------------
 
     async def find(self, uid: str, queues: Sequence[str] | None = None) -> JobFound | None:
         """One job by its uid, in these queues or all; None when nothing is known of it.
 
         A state that is kept is found at once. Where the job lies is found by looking through lists, up to ten thousand
-        jobs in each.
+        jobs in each. One that is found nowhere may still be among those that ended lately.
         """
+        found = await self._find(uid, queues)
+        if found is None or (found.state is None and found.view is None):
+            ended = await ended_job(self._valkey, uid, queues)
+            if ended is not None:
+                return JobFound(uid, ended.queue, None, None, found is None or found.searched_all, ended)
+        return found
+
+    async def _find(self, uid: str, queues: Sequence[str] | None) -> JobFound | None:
         if not queues:
             # Most are asked for once they have ended: those lie nowhere, and nobody needs to know all queues for them.
             for name, state in (await self._states(uid, [queue_named(name) for name in self._names])).items():
@@ -259,6 +282,8 @@ class Inspection:
         """
         found = await self.find(uid, queues)
         if found is None or (found.view is not None and found.view.place == "dead"):
+            return False
+        if found.ended is not None and found.searched_all:
             return False
         if found.state is not None and found.state.status in ENDED and found.view is None:
             return False

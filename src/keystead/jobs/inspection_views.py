@@ -9,7 +9,7 @@ import msgspec
 from keystead.errors import DeclarationError, Invalid
 from keystead.jobs.keys import HOT as HOT
 from keystead.jobs.keys import Queue
-from keystead.jobs.models import JobRecord, JobState, WorkerState
+from keystead.jobs.models import EndedJob, JobRecord, JobState, WorkerState
 from keystead.keys import Undecodable
 
 Place = Literal["queued", "delayed", "running", "waiting", "dead"]
@@ -144,11 +144,23 @@ class JobPage:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedPage:
+    """Some of the jobs that ended lately, newest first, of ``total`` that are listed."""
+
+    jobs: list[EndedJob]
+    total: int
+
+    def as_dict(self) -> dict[str, object]:
+        return {"total": self.total, "jobs": [msgspec.structs.asdict(job) for job in self.jobs]}
+
+
+@dataclass(frozen=True, slots=True)
 class JobFound:
     """One job: its state if that is kept, and where it lies if it was found there.
 
-    A job that ended has no place. ``searched_all`` is false when a queue was too long to be searched whole, so that a
-    job without a place may still be in there.
+    A job that ended has no place. If no state of it is kept either, ``ended`` is what the list of those that ended
+    lately says of it. ``searched_all`` is false when a queue was too long to be searched whole, so that a job without
+    a place may still be in there.
     """
 
     uid: str
@@ -156,12 +168,14 @@ class JobFound:
     state: JobState | None
     view: JobView | None
     searched_all: bool = True
+    ended: EndedJob | None = None
 
     def as_dict(self) -> dict[str, object]:
         return {
             "uid": self.uid, "queue": self.queue,
             "state": None if self.state is None else msgspec.to_builtins(self.state),
             "found": None if self.view is None else self.view.as_dict(), "searched_all": self.searched_all,
+            "ended": None if self.ended is None else msgspec.structs.asdict(self.ended),
         }
 
 

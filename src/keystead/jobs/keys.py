@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from keystead.jobs.models import Control, JobRecord, JobState, ProgressEvent, Task, WorkerState
+from keystead.jobs.models import Control, EndedJob, JobRecord, JobState, ProgressEvent, Task, WorkerState
 from keystead.keys import (
     KINDS,
     AtMost,
@@ -45,6 +45,7 @@ TASK_LEASE_SECONDS: Final = 30
 RATE_AHEAD_SECONDS: Final = 86400
 FAIR_LEASE_SECONDS: Final = 10.0
 TENANT_MINUTE_SECONDS: Final = 180
+ENDED_SECONDS: Final = 86400
 
 _CLIENT: Final = ("jobs.client",)
 _WORKER: Final = ("jobs.worker",)
@@ -233,6 +234,14 @@ WORKER: RecordKey[WorkerState] = RecordKey(
 TOTALS: MapKey[int] = MapKey(
     JOBS, "jobs:totals", int, fields=("done", "failed", "retried", "lost"),
     purpose="how many jobs ended how, ever", writers=_WORKER, readers=_INSPECTION,
+)
+
+# By status, so that the many that end well leave the others listed; all under one tag: told and read in one round trip.
+ENDED_LATELY: SortedSetKey[EndedJob] = SortedSetKey(
+    JOBS, "jobs:ended:{status:succeeded|failed|cancelled}", EndedJob, member="how one job ended, without its arguments",
+    score="unix time when it ended", ttl=Sliding(ENDED_SECONDS, reads=False), dead_letter=OnCorrupt.MISS,
+    purpose="the newest 1,000 jobs that ended so; of those that ended in one second, the newest 200 of each worker",
+    writers=("jobs.ended",), readers=_INSPECTION,
 )
 
 # What is set here is the slowest rate, one run a day; ``rates`` reserves with that of the job.

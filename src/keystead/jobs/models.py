@@ -56,6 +56,28 @@ class JobState(msgspec.Struct, frozen=True):
     result: str = ""
 
 
+EndedStatus = Literal["succeeded", "failed", "cancelled"]
+
+
+class EndedJob(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A job that ended, for whoever looks on: how and when, and nothing of what it was given or gave.
+
+    ``ran_seconds`` is how long its last try took, in real time; None for one that never began. ``error`` has what a log
+    may tell of it: its kind, and its words only where they are ours.
+    """
+
+    uid: str
+    name: str
+    queue: str
+    status: EndedStatus
+    ended_at: float
+    attempts: int = 1
+    worker: str = ""
+    queued_at: float = 0
+    ran_seconds: float | None = None
+    error: str = ""
+
+
 class WorkerState(msgspec.Struct, frozen=True):
     """What a worker process tells of itself each second."""
 

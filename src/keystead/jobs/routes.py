@@ -25,6 +25,7 @@ from keystead.jobs.dead_letters import by_error, by_uid, every
 from keystead.jobs.inspection import Inspection
 from keystead.jobs.inspection_views import HOT, queue_named
 from keystead.jobs.progress_watch import ProgressBatch, watch
+from keystead.jobs.routes_ended import EndedShown, shown
 
 SCOPE: Final = "jobs"
 WATCH_PURPOSE: Final = "job progress"
@@ -78,13 +79,14 @@ class Listed(Paged):
 
 
 class Found(BaseModel):
-    """One job: its state if that is kept, and where it lies."""
+    """One job: its state if that is kept, and where it lies; if neither is known, how it ended lately."""
 
     uid: str
     queue: str
     state: dict[str, Any] | None
     job: dict[str, Any] | None
     searched_all: bool = Field(description="false when a queue was too long to be searched whole")
+    ended: EndedShown | None = Field(None, description="only for one that ended, of which no state is kept")
 
 
 class Groups(BaseModel):
@@ -186,10 +188,11 @@ def routes(valkey: Valkey, clock: Clock, tickets: Tickets) -> APIRouter:
         _caller(request).require(SCOPE)
         found = await inspection.find(uid)
         if found is None:
-            raise NotFound(f"no job {uid} is known: it ended and was not kept, or never was")
+            raise NotFound(f"no job {uid} is known: it ended a while ago and was not kept, or never was")
         return Found(
             uid=uid, queue=found.queue, state=None if found.state is None else msgspec.to_builtins(found.state),
             job=None if found.view is None else found.view.as_dict(), searched_all=found.searched_all,
+            ended=None if found.ended is None else shown(found.ended),
         )
 
     @router.post("/jobs/{uid}/cancel")

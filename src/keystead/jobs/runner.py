@@ -15,6 +15,7 @@ from keystead.errors import Unavailable
 from keystead.jobs.book import Job, JobBook, Rate
 from keystead.jobs.context import RunningJob, running
 from keystead.jobs.done import say_done
+from keystead.jobs.ended import EndedNotes
 from keystead.jobs.endings import NO_OPTIONS, Ending
 from keystead.jobs.execution import Execution, told
 from keystead.jobs.models import JobOptions, JobRecord
@@ -25,7 +26,7 @@ from keystead.jobs.retry import GiveUp, RetryLater
 from keystead.jobs.station import PAUSE_SECONDS, Station
 from keystead.jobs.upkeep import Tally
 from keystead.patterns.worklist_items import Item
-from keystead.scrubbing import failure_told
+from keystead.scrubbing import failure_told, scrubbed
 from keystead.telemetry import Durations, logger
 from keystead.tracing import is_listening, span
 
@@ -44,16 +45,17 @@ class Runner:
 
     def __init__(
         self, valkey: Valkey, clock: Clock, book: JobBook, execution: Execution, *, worker: str,
-        allowed: frozenset[int] | None, at_most_once: bool, is_stopping: Callable[[], bool],
+        allowed: frozenset[int] | None, at_most_once: bool, is_stopping: Callable[[], bool], in_totals: bool = True,
     ) -> None:
         self.tally = Tally()
+        self.ended = EndedNotes(worker, clock, only_bad=not in_totals)
         self.cancelled: set[str] = set()
         self._valkey, self._clock, self._book, self._execution = valkey, clock, book, execution
         self._worker = worker
         self._allowed = allowed
         self._at_most_once = at_most_once
         self._is_stopping = is_stopping
-        self._plain = frozenset(job.name for job in book if self._is_plain(job))
+        self._plain = {job.name: job for job in book if self._is_plain(job)}
 
     def _is_plain(self, job: Job[..., Any]) -> bool:
         return (
@@ -64,11 +66,12 @@ class Runner:
 
     async def run(self, station: Station, item: Item[JobRecord]) -> None:
         """Run one job and settle it. Only a cancellation of the worker itself comes out of here."""
-        record = item.value
+        record, began = item.value, perf_counter()
         try:
-            if (record.options is None and record.name in self._plain and record.uid not in self.cancelled
+            job = self._plain.get(record.name)
+            if (job is not None and record.options is None and record.uid not in self.cancelled
                     and len(item.raw) <= MOST_BYTES):
-                await self._run_plain(station, item)
+                await self._run_plain(station, item, job, began)
             else:
                 await self._run_with_care(station, item)
         except asyncio.CancelledError:
@@ -77,22 +80,21 @@ class Runner:
                 # We are to end, not the job: another worker runs it from its beginning.
                 await asyncio.shield(station.put_back([item]))
                 raise
-            ending = Ending("cancelled", attempts=record.attempt + 1)
+            ending = Ending("cancelled", attempts=record.attempt + 1, seconds=perf_counter() - began)
             await self._end(station, item, self._book.get(record.name), ending)
         except Exception as error:  # of settling: what a job raises is dealt with below
             _log.error("job cannot be settled", job=record.name[:200], uid=record.uid[:200], exc_info=error)
             self.tally.failed += 1
             with contextlib.suppress(ErrorReply):  # then it stays in purgatory, for whoever comes after us
                 await station.bury(item, f"it ended, and this could not be settled: {told(error)}")
+                reason = f"it could not be settled: {failure_told(error)}"
+                ending = Ending("failed", attempts=record.attempt + 1, reason=reason)
+                self.ended.note(record, station.queue.name, ending)
 
-    async def _run_plain(self, station: Station, item: Item[JobRecord]) -> None:
+    async def _run_plain(self, station: Station, item: Item[JobRecord], job: Job[..., Any], began: float) -> None:
         """Nothing to do but call a function: the path that nearly all jobs take."""
-        record = item.value
-        job = self._book.jobs[record.name]
-        running.set(RunningJob(
-            record, record.uid, station.queue.name, self._is_stopping, self._valkey, self._clock
-        ))
-        began = perf_counter()
+        record, queue = item.value, station.queue.name
+        running.set(RunningJob(record, record.uid, queue, self._is_stopping, self._valkey, self._clock))
         try:
             if is_listening():
                 with span(f"job {job.name}", parent=record.trace, kind="consumer", uid=record.uid):
@@ -101,14 +103,18 @@ class Runner:
                 await job.function(**record.kwargs)
         except TypeError as error:
             # Wrong arguments look like any other TypeError; finding out costs, so only now.
-            JOB_SECONDS.observe(perf_counter() - began, job.name, "failed")
-            await self._failed(station, item, job, _or_give_up(job, record, error))
+            seconds = perf_counter() - began
+            JOB_SECONDS.observe(seconds, job.name, "failed")
+            await self._failed(station, item, job, _or_give_up(job, record, error), seconds)
         except BaseException as error:
-            JOB_SECONDS.observe(perf_counter() - began, job.name, _outcome(error))
-            await self._failed(station, item, job, error)
+            seconds = perf_counter() - began
+            JOB_SECONDS.observe(seconds, job.name, _outcome(error))
+            await self._failed(station, item, job, error, seconds)
         else:
-            JOB_SECONDS.observe(perf_counter() - began, job.name, "done")
+            seconds = perf_counter() - began
+            JOB_SECONDS.observe(seconds, job.name, "done")
             self.tally.done += 1
+            self.ended.succeeded((record, queue, began, seconds))
             station.finish(item)
 
     async def _run_with_care(self, station: Station, item: Item[JobRecord]) -> None:
@@ -120,6 +126,8 @@ class Runner:
             _log.error("job refused", job=record.name[:200], error=problem)
             self.tally.failed += 1
             await station.bury(item, problem)
+            ending = Ending("failed", attempts=record.attempt, reason=scrubbed(problem))
+            self.ended.note(record, station.queue.name, ending)
         elif job is None:
             await self._refuse(station, item, f"no job is named {record.name[:200]}")
         elif self._allowed is not None and job.category.id not in self._allowed:
@@ -170,13 +178,15 @@ class Runner:
         )
         if self._at_most_once:
             return await self._run_once(station, item, job, context)
+        began = perf_counter()
         try:
             result = await self._told_of(context, job, options)
             text = _result(result, options)
         except BaseException as error:
-            await self._failed(station, item, job, error)
+            await self._failed(station, item, job, error, perf_counter() - began)
         else:
-            ending = Ending("succeeded", result=text, attempts=record.attempt + 1, follow=options.on_success)
+            ending = Ending("succeeded", result=text, attempts=record.attempt + 1, follow=options.on_success,
+                            seconds=perf_counter() - began)
             await self._end(station, item, job, ending)
 
     async def _told_of(self, context: RunningJob, job: Job[..., Any], options: JobOptions) -> Any:
@@ -216,21 +226,26 @@ class Runner:
         """At most once: forgotten before it runs, so that nothing can run it again; it is no dead letter either."""
         if not await station.forget(item):
             return
-        options = item.value.options or NO_OPTIONS
+        options, began = item.value.options or NO_OPTIONS, perf_counter()
         try:
             result = await self._told_of(context, job, options)
-            ending = Ending("succeeded", result=_result(result, options), follow=options.on_success)
+            ending = Ending("succeeded", result=_result(result, options), follow=options.on_success,
+                            seconds=perf_counter() - began)
             self.tally.done += 1
         except Exception as error:
-            ending = Ending("failed", error=told(error), follow=options.on_failure)
+            ending = Ending("failed", error=told(error), follow=options.on_failure, seconds=perf_counter() - began,
+                            reason=failure_told(error))
             self.tally.failed += 1
             _log.error("job failed", job=job.name, uid=item.value.uid, exc_info=error)
+        self.ended.note(item.value, station.queue.name, ending)
         if item.value.options is not None:
             await station.settle_forgotten(item.value, ending)
 
     # -- what becomes of it -----------------------------------------------------------------------------------------
 
-    async def _failed(self, station: Station, item: Item[JobRecord], job: Job[..., Any], error: BaseException) -> None:
+    async def _failed(
+        self, station: Station, item: Item[JobRecord], job: Job[..., Any], error: BaseException, seconds: float
+    ) -> None:
         record = item.value
         options, attempt, now = record.options or NO_OPTIONS, record.attempt + 1, self._clock.now()
         if isinstance(error, asyncio.CancelledError):
@@ -250,19 +265,22 @@ class Runner:
             self.tally.retried += 1
             return None
         _log.error("job failed", job=job.name, uid=record.uid, attempt=attempt, exc_info=error)
-        ending = Ending("failed", error=text, attempts=attempt, follow=options.on_failure)
+        ending = Ending("failed", error=text, attempts=attempt, follow=options.on_failure, seconds=seconds,
+                        reason=failure_told(error))
         return await self._end(station, item, job, ending)
 
     async def _refuse(self, station: Station, item: Item[JobRecord], error: str) -> None:
         """Give up what cannot be run at all. Jobs that wait for it hear of it like of any failure."""
         _log.error("job refused", job=item.value.name[:200], uid=item.value.uid, error=error)
         follow = (item.value.options or NO_OPTIONS).on_failure
-        ending = Ending("failed", error=error, attempts=item.value.attempt, follow=follow)
+        ending = Ending("failed", error=error, attempts=item.value.attempt, follow=follow, reason=scrubbed(error))
         await self._end(station, item, self._book.get(item.value.name), ending)
 
     async def _end(self, station: Station, item: Item[JobRecord], job: Job[..., Any] | None, ending: Ending) -> None:
         record = item.value
         ours = await station.settle(item, ending)
+        if ours:
+            self.ended.note(record, station.queue.name, ending)
         if ending.status == "succeeded":
             self.tally.done += 1
         elif ending.status == "failed":

@@ -151,9 +151,10 @@ class Station:
 
     def finish(self, item: Item[JobRecord]) -> None:
         """A job without options succeeded; it is acknowledged together with others, as soon as can be."""
+        if not self._finished:  # the first says it for those that follow
+            self._something_finished.set()
+            self._all_acknowledged.clear()
         self._finished.append(item)
-        self._something_finished.set()
-        self._all_acknowledged.clear()
 
     async def all_acknowledged(self) -> None:
         """Wait until nothing that finished is left to be told to the server."""
@@ -234,20 +235,26 @@ class Station:
             counts.add("jobs_lost_leases")
         return ours
 
-    async def settle_given_up(self) -> None:
-        """End the jobs that were there at too many crashes: whoever adopted them could not know what follows."""
-        given_up = self.queue.given_up
+    async def settle_given_up(self) -> list[tuple[JobRecord, Ending]]:
+        """End the jobs that were there at too many crashes: whoever adopted them could not know what follows.
+
+        Returns those that ended by this, as far as they are jobs.
+        """
+        given_up, ended = self.queue.given_up, list[tuple[JobRecord, Ending]]()
         for raw in await self._valkey.run(("LRANGE", given_up.name(self._valkey.layout), 0, 99), list, repeat=True):
             letter = _letters.decode(raw)
             try:
                 record = self.queue.work.queue_key.codec.decode(letter.raw)
             except Undecodable:
                 record = _unread(letter.raw).value
+            known = record
             if self.problem_of(record):
                 record = _unread(letter.raw).value
             follow = (record.options or NO_OPTIONS).on_failure
-            ending = Ending("failed", error=letter.error, attempts=letter.attempts, follow=follow)
-            await self._surely(self._settling(given_up, raw, record, ending, raw))
+            ending = Ending("failed", error=letter.error, attempts=letter.attempts, follow=follow, reason=letter.error)
+            if await self._surely(self._settling(given_up, raw, record, ending, raw)) and known.name:
+                ended.append((known, ending))
+        return ended
 
     async def settle_forgotten(self, record: JobRecord, ending: Ending) -> None:
         """Do what follows from the end of a job that was forgotten before it ran. Asked once: it follows once or not

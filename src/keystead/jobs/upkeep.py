@@ -12,6 +12,7 @@ from keystead.clock import Clock, real_seconds
 from keystead.engine import CutOff, Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Corrupt, Unavailable
+from keystead.jobs.ended import EndedNotes
 from keystead.jobs.keys import CONTROL, OPEN_SECONDS, QUEUES, TOTALS, WORKER, WORKERS
 from keystead.jobs.models import WorkerState
 from keystead.jobs.station import Station
@@ -43,6 +44,8 @@ class Whose(Protocol):
 
     @property
     def tally(self) -> Tally: ...
+    @property
+    def ended(self) -> EndedNotes: ...
     @property
     def running(self) -> int: ...
     @property
@@ -87,7 +90,8 @@ class Upkeep:
                 if adopted.items or adopted.dead:  # one that left in peace held nothing
                     _log.warning("took over from dead workers", workers=adopted.workers, jobs=adopted.items,
                                  given_up=adopted.dead)
-                await station.settle_given_up()
+                for record, ending in await station.settle_given_up():
+                    self._worker.ended.note(record, station.queue.name, ending, elsewhere=True)
             await asyncio.sleep(UPKEEP_SECONDS)
 
     async def _promote(self, station: Station) -> None:
@@ -168,6 +172,8 @@ class Upkeep:
         while True:
             with self._patience():
                 await self.report()
+            with self._patience():  # apart from the report: what is refused here must not count totals twice
+                await self._worker.ended.hand_over(self._valkey)
             await asyncio.sleep(UPKEEP_SECONDS)
 
     async def report(self) -> None:
@@ -195,6 +201,8 @@ class Upkeep:
 
     async def leave(self) -> None:
         """Say good-bye, so that nobody waits for signs of life."""
+        with self._patience():
+            await self._worker.ended.hand_over(self._valkey)
         with self._patience():
             await self.report()
             await WORKER.at(self._worker.name).delete(self._valkey)

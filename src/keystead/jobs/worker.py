@@ -17,6 +17,7 @@ from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import DeclarationError, Unavailable
 from keystead.jobs.book import Category, JobBook
+from keystead.jobs.ended import EndedNotes
 from keystead.jobs.execution import Execution, Middleware
 from keystead.jobs.heartbeat import Heartbeat
 from keystead.jobs.keys import Queue
@@ -45,7 +46,8 @@ class WorkerSettings:
     ``queues``: names, ``hot`` for the hot queue; they share the ``concurrency``. ``categories``: which may run here,
     first served first; None for all of the book, empty to run whatever lies in the main list and sort
     nothing. ``at_most_once``: a job is forgotten when it is taken, so a crash loses it and never runs it twice.
-    ``in_totals``: whether what ends here counts among the jobs that were ever done.
+    ``in_totals``: whether what ends here counts among the jobs that were ever done, and what ends well is listed among
+    those that ended lately.
     """
 
     queues: Sequence[str] = ("hot",)
@@ -83,6 +85,7 @@ class Worker:
         self._runner = Runner(
             valkey, self._clock, book, self._execution, worker=self.name, at_most_once=self.settings.at_most_once,
             allowed=frozenset(allowed) if allowed else None, is_stopping=lambda: self.stopping,
+            in_totals=self.settings.in_totals,
         )
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._free = self.settings.concurrency
@@ -114,6 +117,11 @@ class Worker:
     def tally(self) -> Tally:
         """How many jobs ended how here."""
         return self._runner.tally
+
+    @property
+    def ended(self) -> EndedNotes:
+        """The newest jobs that ended here."""
+        return self._runner.ended
 
     def cancel(self, uid: str) -> None:
         """Do not run this job; stop it if it runs here."""

@@ -16,9 +16,10 @@ from keystead.clock import real
 from keystead.edge import PROBLEM_MEDIA_TYPE, Networks, Problem, Repeats, problem_of, problem_of_status
 from keystead.edge.routes import routes as edge_routes
 from keystead.errors import KeysteadError
-from keystead.jobs import FairJobs, Jobs, Tenants
+from keystead.jobs import FairJobs, Inspection, Jobs, Tenants
 from keystead.jobs.routes import live_routes as job_live_routes
 from keystead.jobs.routes import routes as job_routes
+from keystead.jobs.routes_ended import routes as ended_routes
 from keystead.jobs.routes_tenants import routes as tenant_routes
 from keystead.operations.routes import routes as alert_routes
 from keystead.operations.routes_keys import routes as admin_key_routes
@@ -68,6 +69,8 @@ def build(running: Running, *, port: int, dashboard: bool = False) -> FastAPI:
     app.include_router(docs.routes(app))
     app.include_router(api.routes(running, census), prefix=API_PREFIX)
     app.include_router(edge_routes(running.valkey, running.registry), prefix=API_PREFIX)
+    # Before the jobs by uid: the name of this list is not one.
+    app.include_router(ended_routes(Inspection(running.valkey, running.clock)), prefix=API_PREFIX)
     app.include_router(job_routes(running.valkey, running.clock, running.tickets), prefix=API_PREFIX)
     app.include_router(
         tenant_routes(Tenants(running.valkey, running.clock), FairJobs(Jobs(running.valkey, clock=running.clock))),
