@@ -11,7 +11,8 @@ from keystead.messaging.links.clicked import ClickedMessages
 from keystead.messaging.sms.keys import SENDING
 from keystead.messaging.sms.models import OutgoingSms
 from keystead.messaging.sms.stats import EVENTS, SENDS
-from keystead.messaging.touches import PastTouch, QueueInfo, TraceEvent
+from keystead.messaging.touches import LatestTouch, LatestTouches, PastTouch, QueueInfo, TraceEvent
+from keystead.messaging.touches.tables import DEBUG_LOG
 from keystead.patterns import DeadLetter
 from keystead.reminders.keys import QUEUED
 from keystead.settings import load_settings
@@ -21,6 +22,7 @@ from keystead.web.dashboard.messages_channels import channel_row, state_chips
 from keystead.web.dashboard.messages_chart import moved, options
 from keystead.web.dashboard.messages_failed import DeadGroup, dead_row, failure_row, failures
 from keystead.web.dashboard.messages_funnel import Stage, funnel, funnel_html, share
+from keystead.web.dashboard.messages_latest import Choice, latest_row, nothing, said
 from keystead.web.dashboard.messages_look import ChannelLook, MessagesLook, is_busy, together
 from keystead.web.dashboard.messages_person import days_said, time_said, touch_row
 from keystead.web.dashboard.messages_trace import (
@@ -152,6 +154,25 @@ def test_a_person_is_told_in_words():
     assert HOSTILE not in "".join(row.cells) and "uid=tch_1%26x" in row.cells[0]
 
 
+def test_the_latest_messages_are_told_by_subs_and_lead_to_lives_and_people():
+    touch = LatestTouch("tch_1&x", NOW - 90, f"user_{HOSTILE}", HOSTILE, "sms", "failed", f"Net_{HOSTILE}", NOW - 3)
+    cells = "".join(latest_row(touch, NOW).cells)
+    assert HOSTILE not in cells and "uid=tch_1%26x" in cells and f"/people/{quote('user_' + HOSTILE, safe='')}" in cells
+    assert "1 min 30 s ago" in cells and "3 s ago" in latest_row(touch, NOW, failed=True).cells[-1]
+    unreachable = LatestTouch("tch_2", NOW, "user_1", "hello", "push", "unreachable")
+    assert "no address" in latest_row(unreachable, NOW).cells[3]
+
+
+def test_a_choice_of_latest_messages_says_what_it_shows():
+    some = LatestTouches([], 7)
+    assert (Choice().more, Choice(most=200).more) == (50, None)
+    assert nothing(Choice(), LatestTouches([])) == "No messages were sent yet."
+    assert nothing(Choice("sms", failed=True), LatestTouches([])) == "No text messages failed."
+    assert "among the latest failures" in nothing(Choice("sms", failed=True), some)
+    assert "the database" in said(Choice(), False, "the database is away") and "still" in said(Choice(), True, None)
+    assert said(Choice(failed=True), False, None) != said(Choice(), False, None)
+
+
 def life():
     return [
         TraceEvent(NOW, "tch_1", "step", "queued", {"event": "hello", "lane": "high"}),
@@ -218,7 +239,9 @@ async def count_texts(store):
 
 
 @pytest.mark.browser
-async def test_what_became_of_messages_appears_by_itself(page, store):
+async def test_what_became_of_messages_appears_by_itself(page, site, store):
+    async with site.app.running() as running, running.database.transaction() as sql:
+        await sql.execute(DEBUG_LOG.delete())  # what other tests sent is remembered there
     await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Messages", exact=True).click()
     await expect(page.locator(".ks-first")).to_contain_text("Nothing has been sent yet")
     await count_texts(store)
@@ -271,6 +294,37 @@ async def test_letters_that_were_given_up_are_tried_again_by_reason(page, store)
     assert (await work.length(store), await work.dead.length(store)) == (2, 1)
     await QUEUED.dead.push_right(store, DeadLetter(b"this is no reminder", "does not decode", SystemClock().now()))
     await expect(card.get_by_role("button", name="Try 1 of daily_reminders:queued again")).to_be_visible()
+
+
+@pytest.mark.browser
+async def test_the_latest_messages_appear_by_themselves_and_lead_on(tab, site):
+    async with site.app.running() as running:
+        board = running.switchboard
+        await board.points.ensure_built_in()
+        ben = await running.users.ensure("test", "ben of the latest")
+        await board.contacts.add_email(ben.sub, "ben@latest.example", verified=True)
+        await tab.goto("/messages")
+        given = {"name": HOSTILE, "url": "https://x.example/l/abc", "unsubscribe_url": "https://x.example/l/u"}
+        sent = {channel: await board.touches.send(ben.sub, "daily_reminder", channel=channel, lane="high",
+                                                  parameters=given) for channel in ("email", "push")}
+    card = tab.get_by_label("Latest messages")
+    email, push = (card.locator("tr", has=tab.locator(f'a[href$="uid={uid}"]')) for uid in sent.values())
+    await expect(email).to_contain_text("arrived")
+    await expect(push).to_contain_text("no address")
+    await card.get_by_role("button", name="Failed").click()
+    await expect(email).to_have_count(0)
+    await expect(push).to_be_visible()
+    await card.get_by_role("group", name="Channel").get_by_role("button", name="Email").click()
+    await expect(push).to_have_count(0)
+    await card.get_by_role("group", name="Outcome").get_by_role("button", name="All").click()
+    await expect(email).not_to_contain_text("@")
+    for width in (390, 1280):
+        await tab.set_viewport_size({"width": width, "height": 900})
+        assert await tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, width
+    await email.hover()
+    await expect(card).to_contain_text("Holds still")
+    await email.get_by_role("link", name=ben.sub).click()
+    await expect(tab.get_by_label("History")).to_contain_text("daily_reminder")
 
 
 @pytest.mark.browser

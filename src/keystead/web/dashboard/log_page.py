@@ -13,7 +13,7 @@ from keystead.app import Running
 from keystead.telemetry import KEPT_LINES, LogLine, LogRing, log_lines
 from keystead.web.dashboard.jobs_shown import cut, job_address, plural
 from keystead.web.dashboard.live_table import button
-from keystead.web.dashboard.messages_person import trace_address
+from keystead.web.dashboard.messages_look import trace_address
 from keystead.web.dashboard.operator_frame import operator_frame, operator_head
 from keystead.web.dashboard.stats_frame import keep_looking
 from keystead.web.sampler import Sampler

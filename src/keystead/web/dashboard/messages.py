@@ -1,4 +1,4 @@
-"""Messages at a glance: what became of them by channel, how fast they go, what waits, and what went wrong."""
+"""Messages at a glance: what became of them by channel, how fast they go, what waits, the latest, what went wrong."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from keystead.web.dashboard.frame import page_frame
 from keystead.web.dashboard.messages_channels import channels_card
 from keystead.web.dashboard.messages_failed import DeadGroup, dead_card, dead_groups, failures_card
 from keystead.web.dashboard.messages_funnel import FAMILIES, SHOWN_DAYS, funnel, funnel_html, has_counted
+from keystead.web.dashboard.messages_latest import Choice, latest_card, latest_touches
 from keystead.web.dashboard.messages_look import CHANNELS, NAMES, MessagesLook, is_busy, look_at
 from keystead.web.dashboard.shown import shown_count, shown_rate
 from keystead.web.dashboard.stats_frame import Look, keep_looking
@@ -64,16 +65,18 @@ def search_box(value: str = "") -> None:
 async def show_messages(running: Running, sampler: Sampler, watch: StatsWatch, rates: MessageRateSampler) -> None:
     """Build the page for one viewer; it then moves by itself, from what is read once for all viewers."""
     live, counted, clicks, dead = _shared(running, watch)
-    await asyncio.gather(live.first(), counted.first(), clicks.first(), dead.first())
+    latest = latest_touches(running, watch, Choice())
+    await asyncio.gather(live.first(), counted.first(), clicks.first(), dead.first(), latest.first())
     rates.want()
     with messages_frame(running, sampler):
         step_in = SteppingIn()
-        looks = [_head(live), _problem(sampler, live, counted, dead)]
+        looks = [_head(live), _problem(sampler, live, counted, dead, latest)]
         with ui.element("section").classes("ks-card hidden") as first:
             ui.html(FIRST_STEPS, sanitize=False)
         with ui.element("div") as rest:
             looks += [_funnels(counted, clicks), _rate_card(running, rates)]
             channels = channels_card(running, live, step_in)
+            looks.append(latest_card(running, watch))
             with ui.element("div").classes("ks-halves"):
                 looks += [dead_card(running, dead, step_in), failures_card(counted)]
 
@@ -81,7 +84,7 @@ async def show_messages(running: Running, sampler: Sampler, watch: StatsWatch, r
         rates.want()
         known = live.value is not None and counted.value is not None
         bare = live.value is not None and counted.value is not None and not (
-            is_busy(live.value) or has_counted(counted.value) or dead.value)
+            is_busy(live.value) or has_counted(counted.value) or dead.value or (latest.value and latest.value.touches))
         first.classes(remove="hidden") if bare else first.classes(add="hidden")
         rest.classes(remove="hidden") if known and not bare else rest.classes(add="hidden")
         for each in looks:

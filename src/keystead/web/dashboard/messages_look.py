@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from keystead.app import Running
 from keystead.clock import clock_seconds, real
@@ -20,6 +21,11 @@ from keystead.messaging.touches import QueueInfo
 
 CHANNELS: Final[dict[str, Channel[Any]]] = {"push": PUSH, "sms": SMS, "email": EMAIL}
 NAMES: Final = {"push": "Push", "sms": "Text", "email": "Email", "touches": "Touches"}
+# By what became of a touch.
+TONES: Final = {
+    "arrived": "good", "on its way": "", "queued": "", "tried again": "warn", "unreachable": "warn", "stale": "warn",
+    "given up": "bad", "failed": "bad", "improper": "bad",
+}
 LANES: Final = (Lane.HIGH, Lane.NORMAL, Lane.LOW)
 # What looks for news does so every minute; before that nothing is late.
 LATE_SECONDS: Final = 120.0
@@ -126,6 +132,11 @@ async def _pending(running: Running, valkey: Valkey, name: str) -> tuple[int, in
     cold = COLD.at()
     late = now - settings.push.cold_seconds - patience
     return await cold.size(valkey) + await HOT.length(valkey), await cold.count(valkey, most=late)
+
+
+def trace_address(uid: str) -> str:
+    """Where the life of a touch, or of a message, is told."""
+    return f"/messages/trace?uid={quote(uid, safe='')}"
 
 
 def is_busy(look: MessagesLook) -> bool:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from html import escape
 from typing import Final
-from urllib.parse import quote
 
 from nicegui import ui
 
@@ -17,7 +16,7 @@ from keystead.reminders.settings import Reminder
 from keystead.web.dashboard.jobs_shown import cut, moment
 from keystead.web.dashboard.live_table import Column, Row
 from keystead.web.dashboard.messages import messages_frame, search_box
-from keystead.web.dashboard.messages_look import NAMES
+from keystead.web.dashboard.messages_look import NAMES, TONES, trace_address
 from keystead.web.dashboard.people_page import person_address
 from keystead.web.dashboard.shown import NOTHING, chip, masked_address, shown_ago
 from keystead.web.dashboard.stats_shown import broken_up
@@ -27,10 +26,6 @@ from keystead.web.searching import MESSAGE_UIDS
 MOST_TOUCHES: Final = 100
 # What the uids of touches and messages begin with; anything else that is asked for is a person.
 UIDS: Final = MESSAGE_UIDS
-TONES: Final = {
-    "arrived": "good", "on its way": "", "queued": "", "tried again": "warn", "unreachable": "warn", "stale": "warn",
-    "given up": "bad", "failed": "bad", "improper": "bad",
-}
 TOUCH_COLUMNS: Final = (
     Column("Event"), Column("State", "ms-state"), Column("When", "when"), Column("Said", "mid ms-said"),
 )
@@ -46,10 +41,6 @@ class PersonLook:
     phones: list[Contact]
     devices: list[Device]
     reminders: list[Reminder]
-
-
-def trace_address(uid: str) -> str:
-    return f"/messages/trace?uid={quote(uid, safe='')}"
 
 
 async def person_look(running: Running, sub: UserSub) -> PersonLook:

@@ -12,7 +12,8 @@ from keystead.app import Running
 from keystead.messaging.touches import TraceEvent
 from keystead.web.dashboard.jobs_shown import cut, moment, plural
 from keystead.web.dashboard.messages import messages_frame, search_box
-from keystead.web.dashboard.messages_person import UIDS, trace_address
+from keystead.web.dashboard.messages_look import trace_address
+from keystead.web.dashboard.messages_person import UIDS
 from keystead.web.dashboard.shown import chip, shown_duration
 from keystead.web.dashboard.stats_frame import keep_looking, problem_banner
 from keystead.web.dashboard.stats_shown import broken_up

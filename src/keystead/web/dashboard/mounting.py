@@ -21,7 +21,8 @@ from keystead.web.dashboard.jobs_page import show_jobs
 from keystead.web.dashboard.key_page import show_key
 from keystead.web.dashboard.keys_page import show_keys
 from keystead.web.dashboard.messages import show_messages
-from keystead.web.dashboard.messages_person import show_nobody, trace_address
+from keystead.web.dashboard.messages_look import trace_address
+from keystead.web.dashboard.messages_person import show_nobody
 from keystead.web.dashboard.messages_trace import show_trace
 from keystead.web.dashboard.mounting_operator import mount_operator
 from keystead.web.dashboard.outside import NotPages, refuse_plainly

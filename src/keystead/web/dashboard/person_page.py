@@ -15,7 +15,7 @@ from keystead.reminders.why import ChannelWhy, Why
 from keystead.web.dashboard.frame import asset, page_frame
 from keystead.web.dashboard.jobs_shown import moment, plural
 from keystead.web.dashboard.live_table import Column, LiveTable, button
-from keystead.web.dashboard.messages_look import NAMES
+from keystead.web.dashboard.messages_look import NAMES, trace_address
 from keystead.web.dashboard.messages_person import (
     ADDRESS_COLUMNS,
     MOST_TOUCHES,
@@ -25,7 +25,6 @@ from keystead.web.dashboard.messages_person import (
     person_look,
     reminder_row,
     touch_row,
-    trace_address,
 )
 from keystead.web.dashboard.operator_frame import problem_banner
 from keystead.web.dashboard.people_page import local_time
