@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: ``kind`` is default, file, environment or flag; ``where`` is the place in it."""
+    """Where a value came from: ``kind`` is default, demo, file, environment or flag; ``where`` is the place in it."""
 
     kind: str = "default"
     where: str = ""
@@ -115,6 +115,12 @@ def from_flags(flags: Mapping[str, object], known: Mapping[str, Setting]) -> dic
             raise Invalid(f"there is no setting {name}{hint(name, known)}; docs/settings.md lists them all")
         found[name] = Given(value, Origin("flag", "flag"), f"flag for {name}")
     return found
+
+
+def from_demo(defaults: Mapping[str, object]) -> dict[str, Given]:
+    """What stands in place of the defaults in a demonstration."""
+    return {name: Given(value, Origin("demo", "demonstration"), f"{name} of a demonstration")
+            for name, value in defaults.items()}
 
 
 def strangers(environment: Iterable[str], known: Iterable[Setting], also: Iterable[str] = ()) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from keystead.setting import Origin, Setting, checked, from_environment, from_file, from_flags
+from keystead.setting import Origin, Setting, checked, from_demo, from_environment, from_file, from_flags
 
 
 def _setting(default: Any, says: str, *, choices: tuple[str, ...] = (), secret: bool = False) -> Any:
@@ -342,15 +342,18 @@ def load_settings(
     *,
     environment: Mapping[str, str] | None = None,
     file: Path | None = None,
+    demo: Mapping[str, object] | None = None,
 ) -> Settings:
     """Read the tree once.
 
     ``flags`` maps names such as ``http.port`` to values; ``None`` values count as not given. Without ``file``, a
     ``keystead.toml`` in the working directory is read if it is there. Refuses with ``Invalid`` what it does not know.
+    ``demo``: what a demonstration has in place of the defaults; whatever somebody set wins over it.
     """
     known = {setting.name: setting for setting in all_settings()}
     path = file if file is not None else Path("keystead.toml")
-    given = from_file(path, known) if file is not None or path.is_file() else {}
+    given = from_demo(demo or {})
+    given |= from_file(path, known) if file is not None or path.is_file() else {}
     given |= from_environment(os.environ if environment is None else environment, known)
     given |= from_flags(flags or {}, known)
     sections: dict[str, dict[str, object]] = {}

@@ -10,7 +10,7 @@ import pytest
 from keystead.app import App
 from keystead.cli.docs import commands, parameters
 from keystead.cli.entry import run
-from keystead.cli.place import DEMO_DIRECTORY, DataOption, UrlOption, embedded_url
+from keystead.cli.place import DEMO_DIRECTORY, DEMO_PROGRAM, DataOption, UrlOption, embedded_url, with_demo_program
 from keystead.engine import EmbeddedServer
 from keystead.settings import load_settings
 from keystead.store import Database
@@ -110,3 +110,10 @@ def test_two_places_and_the_wrong_kind_are_refused(
     monkeypatch.chdir(tmp_path)
     assert run(line.split()) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "both"), [
+    ("", DEMO_PROGRAM), ("shop", f"shop,{DEMO_PROGRAM}"), (f"shop, {DEMO_PROGRAM}", f"shop, {DEMO_PROGRAM}"),
+])
+def test_program_of_a_demonstration_stands_beside_that_of_somebody(given: str, both: str) -> None:
+    assert with_demo_program(given) == both

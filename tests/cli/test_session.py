@@ -5,8 +5,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from keystead.cli.place import DEMO_DEFAULTS
 from keystead.cli.session import connected, run_settings, wait_for
 from keystead.errors import Unavailable
+from keystead.pace import PACE_FILE
 
 from .command import keystead
 
@@ -65,3 +67,21 @@ def test_what_the_work_raises_comes_through():
 
     with pytest.raises(Unavailable):
         wait_for(fail())
+
+
+def test_demonstration_has_defaults_of_its_own_and_what_somebody_set_wins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".keystead").mkdir()
+    assert settings_of().origin("messaging.trace_seconds").kind == "default"
+    (tmp_path / ".keystead" / PACE_FILE).write_text("{}")
+    there = settings_of()
+    for name, value in DEMO_DEFAULTS.items():
+        assert (there.value(name), str(there.origin(name))) == (value, "demonstration")
+    assert there.clock.speed == 1.0, "how fast it runs is said when it is begun"
+    monkeypatch.setenv("KEYSTEAD_MESSAGING_TRACE_SECONDS", "77")
+    assert settings_of(reminders_youngest_seconds=5).value("reminders.youngest_seconds") == 5
+    there = settings_of()
+    assert (there.messaging.trace_seconds, there.reminders.youngest_seconds) == (77, 0)
+    assert there.origin("messaging.trace_seconds").kind == "environment"
+    elsewhere = settings_of(valkey_url="valkey://localhost")
+    assert elsewhere.origin("reminders.youngest_seconds").kind == "default"

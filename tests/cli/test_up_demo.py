@@ -7,6 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from keystead.app import App
+from keystead.cli.entry import run
+from keystead.settings import Settings
+
 from .command import environment, keystead
 from .test_up import server_pids
 
@@ -23,6 +29,31 @@ def test_time_of_a_real_installation_stays_real(tmp_path: Path) -> None:
     (tmp_path / "real" / "keystead.json").write_text('{"version": "0.0.1"}')
     assert "the real one" in keystead("up", "--demo", "--data", "real", cwd=tmp_path).refused()
     assert [each.name for each in (tmp_path / "real").iterdir()] == ["keystead.json"]
+
+
+def test_town_does_not_take_what_somebody_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Settings] = []
+
+    async def begin(app: App, settings: Settings, *others: object, **more: object) -> None:
+        begun.append(settings)
+
+    monkeypatch.setattr("keystead.cli.up.serve_with_banner", begin)
+    monkeypatch.setattr("keystead.telemetry.configure_logging", lambda *given, **more: None)
+    monkeypatch.chdir(tmp_path)
+    assert run(["up", "--demo"]) == 0
+    (tmp_path / "keystead.toml").write_text('[program]\nmodules = "json"\n[reminders]\nyoungest_seconds = 9\n')
+    monkeypatch.setenv("KEYSTEAD_CLOCK_SPEED", "60")
+    assert run(["--set", "messaging.trace_seconds=77", "up", "--demo"]) == 0
+    assert run(["up", "--demo", "--speed", "30"]) == 0
+
+    def told(settings: Settings) -> tuple[object, ...]:
+        names = "clock.speed", "messaging.trace_seconds", "reminders.youngest_seconds", "program.modules"
+        return tuple(map(settings.value, names))
+
+    assert [told(settings) for settings in begun] == [
+        (144.0, 14_400, 0, "keystead.demo.program"), (60.0, 77, 9, "json,keystead.demo.program"),
+        (30.0, 14_400, 9, "json,keystead.demo.program"),
+    ]
 
 
 def test_town_comes_to_life_and_ends_with_everything_else(tmp_path: Path) -> None:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 DEMO_DIRECTORY = Path(".keystead-demo")
 DEMO_PROGRAM = "keystead.demo.program"
+# In place of the defaults in every demonstration. Nobody watches for half a day of the town until its people are old
+# enough to be reminded; and traces last in real time, so its keys stay few however long it runs only if they are short.
+DEMO_DEFAULTS = {
+    "reminders.youngest_seconds": 0, "messaging.trace_seconds": 4 * 3600, "program.modules": DEMO_PROGRAM,
+}
 PLACE = "keystead.place"  # where the address that was given lies in the context
 
 DataOption = Annotated[
@@ -76,6 +81,25 @@ def place_options(context: typer.Context) -> list[str]:
     """What a command hands on to processes that run the same command, so that they reach the same installation."""
     url = given_url(context)
     return [] if url is None else ["--url", url]
+
+
+def is_demo(settings: "Settings") -> bool:
+    """Whether these settings are of a place that holds a demonstration."""
+    if not settings.valkey.url.startswith("embedded://"):
+        return False
+    from keystead.app import App
+    from keystead.pace import is_demonstration
+
+    try:
+        return is_demonstration(App(settings).data_directory)
+    except KeysteadError:  # no directory can be called so; whoever needs one says it
+        return False
+
+
+def with_demo_program(modules: str) -> str:
+    """The modules of a program, as a setting has them, and that of the demonstration."""
+    named = [name for name in modules.split(",") if name.strip()]
+    return ",".join([*named, *(() if DEMO_PROGRAM in map(str.strip, named) else (DEMO_PROGRAM,))])
 
 
 def refuse_beside_demo(context: typer.Context, settings: "Settings") -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keystead.cli.modules import import_users_module, users_program
-from keystead.cli.place import DEMO_PROGRAM
+from keystead.cli.place import is_demo, with_demo_program
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -43,11 +43,8 @@ def load_registry(sources: Iterable[str] | None, layout: "Layout", settings: "Se
 
 def _modules_of(settings: "Settings") -> str:
     """Those of the program whose keys lie beside the rooms'. That a demonstration has one needs no setting."""
-    from keystead.app import App
-    from keystead.pace import is_demonstration
-
-    demo = DEMO_PROGRAM if is_demonstration(App(settings).data_directory) else ""
-    return settings.program.modules or demo
+    given = settings.program.modules
+    return with_demo_program(given) if is_demo(settings) else given
 
 
 def _load(source: str) -> list["Keyspace"]:

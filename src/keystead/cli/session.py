@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from keystead.cli.output import note, printable
-from keystead.cli.place import given_url
+from keystead.cli.place import DEMO_DEFAULTS, given_url, is_demo
 from keystead.errors import Invalid
 
 if TYPE_CHECKING:
@@ -26,10 +26,12 @@ SET = "keystead.set"  # where the values of --set lie in the context
 _told: set[str] = set()
 
 
-def run_settings(context: typer.Context, **flags: object) -> "Settings":
+def run_settings(
+    context: typer.Context, *, demo: Mapping[str, object] | None = None, **flags: object
+) -> "Settings":
     """The settings of this run: ``--data``, ``--url`` and ``flags`` (``http_port`` for ``http.port``) win where given,
-    then ``--set``, the environment, the file and the defaults. Says once what in the environment looks like a setting
-    only."""
+    then ``--set``, the environment, the file and the defaults; those of ``demo``, or of the demonstration that lies in
+    this place. Says once what in the environment looks like a setting only."""
     from keystead.setting import strangers
     from keystead.settings import all_settings, load_settings
 
@@ -38,7 +40,9 @@ def run_settings(context: typer.Context, **flags: object) -> "Settings":
         raise Invalid("the server is named twice; give its URL, --url or --data, one of them")
     given: dict[str, object] = dict(context.meta.get(SET, {})) | ({"valkey.url": place} if place is not None else {})
     given |= {name.replace("_", ".", 1): value for name, value in flags.items() if value is not None}
-    settings = load_settings(given, file=file)
+    settings = load_settings(given, file=file, demo=demo)
+    if demo is None and is_demo(settings):
+        settings = load_settings(given, file=file, demo=DEMO_DEFAULTS)
     for name, near in strangers(os.environ, all_settings(), OTHER_NAMES).items():
         if name not in _told:
             _told.add(name)

@@ -8,7 +8,14 @@ import typer
 
 from keystead.cli.modules import users_program
 from keystead.cli.output import console, emit, fact_grid, human_seconds, note, write
-from keystead.cli.place import DEMO_DIRECTORY, DEMO_PROGRAM, embedded_url, given_url, refuse_beside_demo
+from keystead.cli.place import (
+    DEMO_DEFAULTS,
+    DEMO_DIRECTORY,
+    embedded_url,
+    given_url,
+    refuse_beside_demo,
+    with_demo_program,
+)
 from keystead.cli.session import run_settings, wait_for
 from keystead.errors import Conflict, Invalid, KeysteadError
 
@@ -35,7 +42,6 @@ ProgramOption = Annotated[
 ]
 _SANDBOX_SAYS = ("SNS asks to confirm a subscription", "a webhook was not reached")
 DEMO_SPEED = 144.0  # a day lasts ten minutes
-DEMO_TRACE_SECONDS = 4 * 3600  # real ones, as all lifetimes on the server: its keys stay few however long it runs
 
 
 def up(
@@ -70,15 +76,17 @@ def up(
     place = given_url(context)
     if demo and place is not None and not place.startswith("embedded://"):
         raise Invalid("--demo fills a server of its own; leave out --url")
-    modules = [*(program or ()), *([DEMO_PROGRAM] if demo else ())]
-    settings = run_settings(
-        context, valkey_url=embedded_url(DEMO_DIRECTORY) if demo and place is None else None, http_host=host,
-        http_port=port,
-        program_modules=",".join(modules) if modules else None,
-        clock_speed=(DEMO_SPEED if speed is None else speed) if demo else None,
-        # Nobody watches for half a day of the town until its people are old enough to be reminded.
-        reminders_youngest_seconds=0 if demo else None, messaging_trace_seconds=DEMO_TRACE_SECONDS if demo else None,
-    )
+
+    def read(modules: str | None) -> "Settings":
+        return run_settings(
+            context, valkey_url=embedded_url(DEMO_DIRECTORY) if demo and place is None else None, http_host=host,
+            http_port=port, program_modules=modules, clock_speed=speed,
+            demo={**DEMO_DEFAULTS, "clock.speed": DEMO_SPEED} if demo else None,
+        )
+
+    settings = read(",".join(program) if program else None)
+    if demo and (modules := with_demo_program(settings.program.modules)) != settings.program.modules:
+        settings = read(modules)  # beside the town's, the program that somebody named
     if not demo and settings.clock.speed != 1.0:
         raise Invalid(f"clock.speed is {settings.clock.speed:g}, and only the time of a demonstration runs faster; "
                       "leave it at 1, or add --demo")
