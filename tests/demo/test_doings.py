@@ -87,3 +87,18 @@ async def test_errands_are_queued_and_run(installation: Installation) -> None:
     with pytest.raises(Refusal) as refused:
         await client.call("GET", "/jobs/errors", token="nobody")
     assert refused.value.status == 401
+
+
+async def test_operator_looks_after_what_failed(installation: Installation) -> None:
+    client = installation.client
+    for order in range(0, 36, 4):
+        await doings.run_errand(client, Errand(0, "demo.read_invoice", {"order": order}))
+    await doings.run_errand(client, Errand(0, "demo.tenant.resize_photo", {"item": 97}, "corner-bakery"))
+
+    async def failed() -> bool:
+        tenants = (await client.call("GET", "/tenants")).body
+        return (await client.call("GET", "/jobs", place="dead")).body["total"] == 9 and tenants["dead"] == 1
+
+    await until(failed, "all of them failed for good")
+    assert await doings.make_round(client) == "the operator lets 1 failed jobs be tried again and drops 3"
+    assert (await client.call("GET", "/jobs", place="dead")).body["total"] == 6

@@ -7,7 +7,9 @@ import pytest
 
 from keystead.demo import program
 from keystead.engine import Valkey
-from keystead.jobs import Jobs, ProgramJobs, Worker, WorkerSettings
+from keystead.jobs import GiveUp, Jobs, ProgramJobs, Worker, WorkerSettings
+from keystead.jobs.context import RunningJob, running
+from keystead.jobs.models import JobRecord
 from keystead.testing.clock import MovableClock
 
 NOON = 1_763_208_000.0
@@ -35,6 +37,28 @@ async def test_what_a_job_does_is_counted(valkey: Valkey, name: str, kwargs: dic
     await _run(valkey, name, **kwargs)
     counted = await program.ORDERS.read(valkey, program.ORDERS.day_of(NOON))
     assert counted.counts[event] == 1
+
+
+@pytest.mark.parametrize(("name", "kwargs"), [
+    ("demo.sync_stock", {"order": 40}), ("demo.fetch_exchange_rates", {"order": 5}),
+    ("demo.tenant.resize_photo", {"item": 97}), ("demo.charge_card", {"order": 42}),
+])
+@pytest.mark.parametrize("waited_seconds", [0, 3600])
+async def test_what_others_mended_goes_well_when_it_is_tried_again_later(
+    valkey: Valkey, name: str, kwargs: dict[str, int], waited_seconds: int,
+) -> None:
+    found, clock = ProgramJobs.of([program]).book.get(name), MovableClock([valkey], now=NOON)
+    assert found is not None
+    record = JobRecord(name, kwargs, NOON - waited_seconds, attempt=1)
+    token = running.set(RunningJob(record, "u", "", lambda: False, valkey, clock))
+    try:
+        if waited_seconds and name != "demo.charge_card":
+            await found.function(**kwargs)
+        else:
+            with pytest.raises((Exception, GiveUp), match=r"answer|refused|pixels"):
+                await found.function(**kwargs)
+    finally:
+        running.reset(token)
 
 
 async def test_stock_is_written_down(valkey: Valkey) -> None:

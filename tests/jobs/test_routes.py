@@ -172,6 +172,18 @@ async def test_dead_letters_are_grouped_and_tried_again(site, valkey: Valkey) ->
     assert await Queue().work.length(valkey) == 3 and not await Queue().work.dead_letters(valkey)
 
 
+async def test_dead_letters_are_dropped_as_chosen(site, valkey: Valkey) -> None:
+    uids = await Jobs(valkey).enqueue_many("t.bad", [{"n": n} for n in range(3)])
+    async with at_work(valkey, book()):
+        await until(lambda: _dead(valkey, 3))
+    assert (await site.post("/api/1/jobs/drop", json={})).status_code == 400
+    assert (await site.post("/api/1/jobs/drop", json={"uids": [uids[1], "nobody"]})).json() == {"count": 1}
+    left = (await site.get("/api/1/jobs", params={"place": "dead"})).json()["items"]
+    assert {job["uid"] for job in left} == {uids[0], uids[2]}
+    assert (await site.post("/api/1/jobs/drop", json={"all": True})).json() == {"count": 2}
+    assert not await Queue().work.length(valkey) and not await Queue().work.dead_letters(valkey)
+
+
 async def _dead(valkey: Valkey, count: int) -> bool:
     return len(await Queue().work.dead_letters(valkey)) == count
 
@@ -193,6 +205,7 @@ async def _is_cancelled(site, uid: str) -> bool:
 
 @pytest.mark.parametrize(("method", "path"), [
     ("GET", "/jobs/overview"), ("GET", "/jobs"), ("POST", "/jobs"), ("GET", "/jobs/errors"), ("POST", "/jobs/retry"),
+    ("POST", "/jobs/drop"),
     ("POST", "/jobs/queues/hot/pause"), ("POST", "/jobs/queues/hot/resume"), ("GET", "/jobs/u1"),
     ("POST", "/jobs/u1/cancel"), ("POST", "/jobs/u1/ticket"),
 ])

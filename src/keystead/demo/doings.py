@@ -5,13 +5,14 @@ from typing import Any, Final
 
 from keystead.demo.client import Client, Refusal
 from keystead.demo.people import PROVIDER, Person
-from keystead.demo.plan import Errand
+from keystead.demo.plan import NOISY, QUIET, Errand, look_after
 from keystead.demo.reactions import browser_of
 from keystead.demo.residents import Resident, Waiting
 
 WELCOME: Final = "demo_welcome"
 ORDER: Final = "demo_order"
 _TOKEN_SECONDS: Final = 5 * 86_400
+_MOST_LETTERS: Final = 500
 _EXAMPLES: Final = {"name": "Ada", "what": "a bicycle bell"}
 GOODS: Final = (
     "a bicycle bell", "two loaves of rye", "a paperback", "a bunch of tulips", "oat milk", "a wool scarf", "a kettle",
@@ -151,3 +152,17 @@ async def run_errand(client: Client, errand: Errand) -> None:
     else:
         await client.call("POST", "/jobs", {"name": errand.job, "kwargs": errand.kwargs, "progress": errand.progress,
                                             "keep_seconds": 3600})
+
+
+async def make_round(client: Client) -> str:
+    """The operator looks after jobs that failed for good, the tenants' too; returns what to tell of it, or nothing."""
+    letters = (await client.call("GET", "/jobs", place="dead", limit=_MOST_LETTERS)).body["items"]
+    care, retried, dropped = look_after(letters), 0, 0
+    if care.retried:
+        retried += int((await client.call("POST", "/jobs/retry", {"uids": care.retried})).body["count"])
+    if care.dropped:
+        dropped += int((await client.call("POST", "/jobs/drop", {"uids": care.dropped})).body["count"])
+    for tenant in (NOISY, *QUIET):
+        retried += int((await client.call("POST", f"/tenants/{tenant}/retry")).body["count"])
+    done = [f"lets {retried} failed jobs be tried again"] * bool(retried) + [f"drops {dropped}"] * bool(dropped)
+    return f"the operator {' and '.join(done)}" if done else ""

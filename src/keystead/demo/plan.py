@@ -11,6 +11,10 @@ NOISY: Final = "megamart-flyers"
 QUIET: Final = ("corner-bakery", "riverside-books", "green-bikes", "la-luna-cafe", "north-pharmacy", "studio-weave")
 _GROWTH_SECONDS: Final = 6.0
 _SURE_SECONDS: Final = 20.0
+_FIRST_ROUND_SECONDS: Final = 240.0
+_ROUND_SECONDS: Final = 300.0
+_LEFT_LETTERS: Final = 6
+_MENDED_BY_OTHERS: Final = ("WarehouseSilent", "ConnectionError")
 _FIRST_ILLNESS_SECONDS: Final = 50.0
 _ILLNESS_EVERY_SECONDS: Final = 420.0
 _ILLNESS_SECONDS: Final = 40.0
@@ -37,6 +41,35 @@ class Errand:
     tenant: str = ""
     cost: float = 1.0
     progress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Care:
+    """What the operator does with jobs that failed for good, by their uids."""
+
+    retried: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+def rounds(seed: int) -> Iterator[float]:
+    """When the operator looks after what failed, in real seconds since the demo began; without end."""
+    draw, at = random.Random(f"{seed}:rounds"), 0.0
+    while True:
+        at += (_ROUND_SECONDS if at else _FIRST_ROUND_SECONDS) * draw.uniform(0.7, 1.3)
+        yield at
+
+
+def look_after(letters: list[dict[str, Any]]) -> Care:
+    """What is to become of these dead letters, given as the HTTP interface lists them, newest first.
+
+    The newest stay, for whoever wants to see what failing looks like. Of the others those go on whose cause lay with
+    others, who have mended it by now; the rest would fail for ever.
+    """
+    care = Care()
+    for letter in letters[_LEFT_LETTERS:]:
+        if uid := letter.get("uid"):
+            (care.retried if letter.get("error", "").startswith(_MENDED_BY_OTHERS) else care.dropped).append(uid)
+    return care
 
 
 def growth_pause(people: int) -> float:

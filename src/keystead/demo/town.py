@@ -15,7 +15,7 @@ from typing import Any, Final
 from keystead.demo import doings
 from keystead.demo.client import Away, Client, Patience, Refusal
 from keystead.demo.people import day_of, make_person
-from keystead.demo.plan import FIRST_PEOPLE, MOST_PEOPLE, Errand, Illness, errands, growth_pause, illnesses
+from keystead.demo.plan import FIRST_PEOPLE, MOST_PEOPLE, Errand, Illness, errands, growth_pause, illnesses, rounds
 from keystead.demo.reactions import links_in, react
 from keystead.demo.residents import Agenda, Resident, Residents, Waiting
 from keystead.demo.telling import Telling
@@ -72,7 +72,7 @@ class Town:
         try:
             async with asyncio.TaskGroup() as group:
                 for part in (self._grow, self._keep_time, self._come_and_go, self._read, self._respond, self._trade,
-                             self._fall_ill):
+                             self._fall_ill, self._look_after):
                     group.create_task(part())
         except ExceptionGroup as several:
             if refusals := several.subgroup(Refusal):
@@ -204,6 +204,13 @@ class Town:
             if late > LOOK_SECONDS:
                 began += late  # the server was away: what was wanted meanwhile is not wanted all at once
             due.append(errand)
+
+    async def _look_after(self) -> None:
+        began = time.monotonic()
+        for at in rounds(self._seed):
+            await asyncio.sleep(max(0.0, began + at - time.monotonic()))
+            if told := await self._patiently(partial(doings.make_round, self._client)):
+                self._telling.at_once(told)
 
     async def _fall_ill(self) -> None:
         began = time.monotonic()

@@ -21,7 +21,7 @@ from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.engine import Valkey
 from keystead.errors import Invalid, KeysteadError, NotFound
 from keystead.jobs.client import Jobs, Wishes
-from keystead.jobs.dead_letters import by_error, by_uid, every
+from keystead.jobs.dead_letters import Choice, by_error, by_uid, every
 from keystead.jobs.inspection import Inspection
 from keystead.jobs.inspection_views import HOT, queue_named
 from keystead.jobs.progress_watch import ProgressBatch, watch
@@ -165,10 +165,13 @@ def routes(valkey: Valkey, clock: Clock, tickets: Tickets) -> APIRouter:
     async def retry(request: Request, chosen: Chosen) -> Count:
         """Queue dead letters again, with all their tries."""
         _caller(request).require(SCOPE)
-        if sum((bool(chosen.uids), bool(chosen.error), chosen.all)) != 1:
-            raise Invalid("say which dead letters: uids, error or all, one of the three")
-        choice = every if chosen.all else by_uid(chosen.uids) if chosen.uids else by_error(chosen.error)
-        return Count(count=await inspection.dead_letters(chosen.queue).retry(choice))
+        return Count(count=await inspection.dead_letters(chosen.queue).retry(_choice(chosen)))
+
+    @router.post("/jobs/drop")
+    async def drop(request: Request, chosen: Chosen) -> Count:
+        """Forget dead letters for good."""
+        _caller(request).require(SCOPE)
+        return Count(count=await inspection.dead_letters(chosen.queue).drop(_choice(chosen)))
 
     @router.post("/jobs/queues/{queue}/pause", status_code=204)
     async def pause(request: Request, queue: Annotated[str, Path(max_length=100)]) -> None:
@@ -209,6 +212,12 @@ def routes(valkey: Valkey, clock: Clock, tickets: Tickets) -> APIRouter:
         return Queued(uid=uid, queue=HOT, is_new=False, ticket=text)
 
     return router
+
+
+def _choice(chosen: Chosen) -> Choice:
+    if sum((bool(chosen.uids), bool(chosen.error), chosen.all)) != 1:
+        raise Invalid("say which dead letters: uids, error or all, one of the three")
+    return every if chosen.all else by_uid(chosen.uids) if chosen.uids else by_error(chosen.error)
 
 
 def live_routes(valkey: Valkey, tickets: Tickets) -> APIRouter:
