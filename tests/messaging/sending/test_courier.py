@@ -7,7 +7,8 @@ import pytest
 
 from keystead.clock import Pace, SystemClock, real
 from keystead.jobs import StopReason
-from keystead.messaging.sending import CredentialsMissing, Health, Verdict, standing, traced
+from keystead.messaging.sending import CredentialsMissing, Health, Lane, Verdict, standing, traced
+from keystead.messaging.sending.courier_hands import Hands
 from keystead.patterns import Writes
 
 from .post import DELIVERED, LETTERS, RUNS, Letter, Postman, Working, courier, delivered, fill, until
@@ -347,6 +348,26 @@ async def test_stopping_ends_requests_and_puts_the_rest_back(valkey):
     assert sorted(done) == sorted(postman.calls)
     assert await LETTERS.waiting().length(valkey) == 40 - len(done)
     assert not [letter.uid for letter in letters(40) if await LETTERS.intent(letter.uid).exists(valkey)]
+
+
+async def test_a_letter_that_comes_as_a_waiting_courier_stops_goes_back_to_its_lane(valkey, valkey_server, monkeypatch):
+    lane, stop_waiting = LETTERS.waiting(), Hands.stop_waiting
+
+    def pushed_and_stopped(hands: Hands[Letter]) -> None:
+        # Without a turn of the loop between: the server has moved it, and nobody reads that.
+        valkey_server.call("RPUSH", lane.name(valkey.layout), lane.codec.encode(Letter("late")))
+        stop_waiting(hands)
+
+    async def waits() -> bool:
+        return f"blocked_clients:{len(Lane)}\r" in valkey_server.call("INFO", "clients").decode()
+
+    monkeypatch.setattr(Hands, "stop_waiting", pushed_and_stopped)
+    monkeypatch.setattr("keystead.messaging.sending.courier_hands.WAIT_SECONDS", 300.0)
+    postman = Postman(valkey)
+    async with Working(courier(valkey, CLOCK, postman)):
+        await until(waits)
+    assert [letter.uid for letter in await lane.range(valkey)] == ["late"] and postman.calls == []
+    assert [key async for key in valkey.scan_iter("post:purgatory:*") if not key.endswith(b":alive")] == []
 
 
 async def _true(value: bool) -> bool:

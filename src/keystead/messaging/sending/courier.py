@@ -121,14 +121,14 @@ class Courier(Generic[T]):
         """Return what is due to its lane; says how long to wait until it is worth looking again."""
         now = self._clock.now()
         async with self._valkey.pipeline(transaction=False) as pipeline:
-            for lane in Lane:
-                self._channel.move_due(pipeline, lane, now=now)
-            asked = [self._channel.next_due(pipeline, lane) for lane in Lane]
+            asked = [(lane, self._channel.next_due(pipeline, lane)) for lane in Lane]
             await pipeline.execute()
-        times = [at for each in asked if (at := await each) is not None]
-        if not times:
-            return UPKEEP_SECONDS
-        return min(UPKEEP_SECONDS, max(SOON_SECONDS, real_seconds(self._clock, min(times) - now)))
+        times = {lane: at for lane, each in asked if (at := await each) is not None}
+        due = [lane for lane, at in times.items() if at <= now]
+        if due:
+            await asyncio.gather(*(self._channel.move_due(self._valkey, lane, now=now) for lane in due))
+            return SOON_SECONDS
+        return min([UPKEEP_SECONDS, *(real_seconds(self._clock, at - now) for at in times.values())])
 
     async def _keep_record(self, shift: Shift[T], stop: asyncio.Event) -> None:
         """Write down what was done, when nothing waits any more, but not too often."""

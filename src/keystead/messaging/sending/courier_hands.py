@@ -24,8 +24,10 @@ PUT_BACK = Script("keystead.patterns", "scripts/worklist/put_back.lua")
 
 # Eight of twelve are urgent, three normal, one can wait; spread, so that none waits for all the others.
 TURNS: Final = tuple({"h": Lane.HIGH, "n": Lane.NORMAL, "l": Lane.LOW}[letter] for letter in "hhnhhlhnhhnh")
-WAIT_SECONDS: Final = 1.0  # below the time that the sign of life sent along counts
+# Below the time that the sign of life sent along counts; so soon is it noticed that a connection died silently.
+WAIT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 0.5
+MOST_LEFT: Final = 1000  # looked for at the end
 LATE_SECONDS: Final = 2.0  # by then the server has noticed that a connection is gone, and delivers nothing more over it
 _DEFAULT_ALIVE_MS: Final = 1  # the default worker gives no signs of life
 
@@ -162,9 +164,29 @@ class Hands(Generic[T]):
             if lane not in self._waiting:
                 self._waiting[lane] = group.create_task(self._wait_on(lane, arrived))
 
-    async def end_waiting(self) -> None:
-        """Let every wait come to its end, so that none brings a message that nobody carries."""
-        await asyncio.gather(*self._waiting.values(), return_exceptions=True)
+    @property
+    def look_in_seconds(self) -> float:
+        """After how long whoever waits should take all the same: a lost reply may have told of messages."""
+        if not self._look_at:
+            return WAIT_SECONDS
+        return min(WAIT_SECONDS, max(0.0, self._look_at[0] - time.monotonic()))
+
+    def stop_waiting(self) -> None:
+        """Break off every wait. What one of them was about to bring lies in purgatory: see ``left_behind``."""
+        if self._waiting:
+            self.look_for_leftovers()
+        for task in self._waiting.values():
+            task.cancel()
+
+    async def left_behind(self) -> list[Item[T]]:
+        """At the end, what a lost reply or a wait that was broken off left in purgatory; nobody has carried it.
+
+        Looked for twice: what is asked second comes after the server has noticed that a wait is gone.
+        """
+        found: list[Item[T]] = []
+        for _ in self._look_at[:]:
+            found += await self._left_behind(MOST_LEFT)
+        return found
 
     async def _wait_on(self, lane: Lane, arrived: Callable[[Item[T]], None]) -> None:
         layout = self._valkey.layout

@@ -102,10 +102,12 @@ class Shift(Generic[T]):
                     self.hands.look_for_leftovers()
                     await asyncio.sleep(PAUSE_SECONDS)
             watch.cancel()
+            self.hands.stop_waiting()
         # Every request and every wait has ended by now.
         with contextlib.suppress(Unavailable, ErrorReply, TimeoutError):
             async with asyncio.timeout(LAST_SECONDS):
-                await self.hands.put_back(tuple(self._backlog), self._gate.owned())
+                left = await self.hands.left_behind()
+                await self.hands.put_back((*self._backlog, *left), self._gate.owned())
         self._backlog.clear()
         return reason
 
@@ -143,9 +145,11 @@ class Shift(Generic[T]):
             return None
         if not self._requests and until_empty:
             return StopReason.BACKPRESSURE if closed else StopReason.LIST_EXHAUSTED
-        if not until_empty and not closed and not self._suspects_at:
+        if until_empty or closed or self._suspects_at:
+            await self._rest(LOOK_SECONDS)
+        else:
             self.hands.wait(group, self._arrived)
-        await self._rest(LOOK_SECONDS)
+            await self._rest(self.hands.look_in_seconds)
         return None
 
     async def _is_paused(self) -> bool:
