@@ -21,7 +21,7 @@ from keystead.jobs.keys import Queue
 from keystead.web import jobs_watch as jobs_watch_module
 from keystead.web.jobs_watch import SHOWN_JOBS, JobsWatch
 
-from .jobs_at_hand import bury, greet, hold, jobs_on
+from .jobs_at_hand import bury, greet, hold, jobs_on, working
 
 
 @pytest.fixture
@@ -81,6 +81,18 @@ async def test_first_jobs_of_each_place_over_all_queues(watch, valkey):
     assert [(job.queue, job.record.kwargs, job.worker) for job in running.jobs] == [
         ("mail", {"name": "mail 0"}, "holder")
     ]
+
+
+async def test_newest_that_ended_are_read_by_how_they_ended(watch, valkey):
+    await jobs_on(valkey).enqueue(greet, name="Ada")
+    async with working(valkey) as worker:
+        async with asyncio.timeout(30):
+            while not worker.tally.done:
+                await asyncio.sleep(0.02)
+    await watch.read()
+    assert {status: page.total for status, page in watch.look.ended.items()} == \
+        {"succeeded": 1, "failed": 0, "cancelled": 0}
+    assert watch.look.ended["succeeded"].jobs[0].name == "shop.greet"
 
 
 async def test_failed_ones_are_grouped_over_all_queues_largest_first(watch, valkey):

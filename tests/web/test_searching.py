@@ -4,7 +4,8 @@ import pytest
 
 from keystead.edge.keys import API_IP
 from keystead.errors import Unavailable
-from keystead.jobs import FairJobs, Jobs
+from keystead.jobs import EndedJob, FairJobs, Jobs
+from keystead.jobs.keys import ENDED_LATELY
 from keystead.web import searching
 from keystead.web.searching import find, masked_word, patterns_like, settings_like
 
@@ -48,6 +49,9 @@ async def test_a_job_is_found_by_its_state_and_otherwise_where_it_waits(running,
     assert await found(running, plain.uid) == [("job", plain.uid, True)]
     assert await found(running, plain.uid, thorough=False) == [], "queues are not searched for every keystroke"
     assert await found(running, "nosuchjob123") == []
+    ended = EndedJob("endedjob123", "x.y", "hot", "succeeded", 1000.0)
+    await ENDED_LATELY.at(status="succeeded").add(valkey, ended, 1000.0)
+    assert await found(running, ended.uid) == [("job", ended.uid, True)]
 
 
 async def test_people_are_found_by_what_is_known_and_masked(running):

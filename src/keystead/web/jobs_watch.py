@@ -1,13 +1,25 @@
 """What the pages on jobs show: read once for all viewers, and only while someone looks."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import KeysteadError, Unavailable
 from keystead.jobs import ROOMS_QUEUE, Inspection, Scheduler, SchedulerOverview
-from keystead.jobs.inspection_views import PLACES, ErrorGroup, JobPage, JobView, Place, RecurringView, Snapshot
+from keystead.jobs.handle import ENDED
+from keystead.jobs.inspection_views import (
+    PLACES,
+    EndedPage,
+    ErrorGroup,
+    JobPage,
+    JobView,
+    Place,
+    RecurringView,
+    Snapshot,
+)
+from keystead.jobs.models import EndedStatus
 
 EVERY_SECONDS = 1.0
 # So long after the last viewer looked, nothing is read any more.
@@ -25,12 +37,14 @@ LISTED: tuple[Place, ...] = tuple(place for place in PLACES if place != "dead")
 
 @dataclass(frozen=True, slots=True)
 class JobsLook:
-    """Everything at about one moment. ``listed`` holds the first few jobs of each place."""
+    """Everything at about one moment. ``listed`` holds the first few jobs of each place, ``ended`` the newest few that
+    ended so."""
 
     snapshot: Snapshot
     listed: dict[Place, JobPage]
     recurring: list[RecurringView]
     tasks: SchedulerOverview
+    ended: Mapping[EndedStatus, EndedPage]
 
     @property
     def at(self) -> float:
@@ -107,7 +121,8 @@ class JobsWatch:
                 snapshot = _of_the_program(await self.inspection.snapshot())
                 listed = {place: await self._listed(place, snapshot) for place in LISTED}
                 recurring = await self.inspection.recurring(most=SHOWN_RECURRING)
-                self.look = JobsLook(snapshot, listed, recurring, await self._scheduler.overview())
+                ended = {status: await self.inspection.ended(status=status, most=SHOWN_JOBS) for status in ENDED}
+                self.look = JobsLook(snapshot, listed, recurring, await self._scheduler.overview(), ended)
             self.problem = None
         except (Unavailable, TimeoutError):
             return  # the banner of every page tells

@@ -163,7 +163,7 @@ def _masked_key(spelled: str, declaration: Declaration, arguments: dict[str, str
 
 
 async def _job(running: Running, text: str, thorough: bool) -> list[Hit]:
-    """By its uid: one whose state is kept is found at once, another only where it waits, runs or lies dead."""
+    """By its uid: one whose state is kept is found at once, another where it waits, runs or died, or ended lately."""
     if not JOB_UID.fullmatch(text):
         return []
     inspection, address = Inspection(running.valkey, running.clock), f"/jobs/{quote(text, safe='')}"
@@ -175,7 +175,7 @@ async def _job(running: Running, text: str, thorough: bool) -> list[Hit]:
     if hits or not thorough:
         return hits
     found = await inspection.find(text)
-    if found is None or (found.view is None and found.state is None):
+    if found is None or (found.view is None and found.state is None and found.ended is None):
         return []
     return [Hit("job", text, f"of the queue {found.queue}", address, True)]
 

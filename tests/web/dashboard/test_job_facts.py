@@ -2,7 +2,7 @@
 
 import pytest
 
-from keystead.jobs import JobRecord
+from keystead.jobs import EndedJob, JobRecord
 from keystead.jobs.inspection_views import JobFound, JobView
 from keystead.jobs.models import JobOptions, JobState
 from keystead.web.dashboard.job_facts import (
@@ -53,6 +53,17 @@ def test_how_long_it_took():
     for seconds, text in ((0.25, "250 ms"), (2.5, "2.5 s"), (90, "1 min 30 s")):
         shown = facts_html(found(None, "succeeded", started_at=900.0, finished_at=900.0 + seconds), None, 1000.0)
         assert f"<dd>{text}</dd>" in shown
+
+
+def test_job_of_which_no_state_is_kept_is_told_from_those_that_ended_lately():
+    job = EndedJob("u1", "shop.greet", "mail", "failed", 990.0, 3, "one", 900.0, 0.25, "KeyError")
+    one = JobFound("u1", "mail", None, None, ended=job)
+    assert (state_of(one), name_of(one, None), error_of(one)) == ("failed", "shop.greet", "KeyError") and is_ended(one)
+    shown = facts_html(one, None, 1000.0)
+    for words in ("what it gave is not kept", "mail", "one", "10 s ago", "250 ms", "<dd>3</dd>"):
+        assert words in shown
+    never = JobFound("u1", "hot", None, None, ended=EndedJob("u1", "shop.greet", "hot", "cancelled", 990.0, 0))
+    assert "Took" not in facts_html(never, None, 1000.0) and "called off" in says(never)
 
 
 def test_arguments_and_result_are_masked_until_revealed():

@@ -24,7 +24,7 @@ def look(*, workers=(WORKER,), **facts):
     counts = {"queued": 0, "delayed": 0, "running": 0, "waiting": 0, "dead": 0, "paused": False, "workers": 0, **facts}
     snapshot = Snapshot(1000.0, (QueueView(name="hot", **counts),), tuple(workers), Totals(1234, 5, 6))
     tasks = SchedulerOverview(0, 0, 0, 0, None, "", False)
-    return JobsLook(snapshot, {place: JobPage([], 0, 0) for place in LISTED}, [], tasks)
+    return JobsLook(snapshot, {place: JobPage([], 0, 0) for place in LISTED}, [], tasks, {})
 
 
 def test_the_one_thing_to_know():

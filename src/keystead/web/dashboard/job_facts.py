@@ -6,11 +6,16 @@ from html import escape
 from keystead.jobs import JobRecord
 from keystead.jobs.handle import ENDED
 from keystead.jobs.inspection_views import JobFound
-from keystead.web.dashboard.jobs_shown import cut, due, job_address, moment, pretty
+from keystead.web.dashboard.jobs_shown import cut, due, job_address, moment, pretty, took
 from keystead.web.dashboard.key_page import masked_value
 from keystead.web.dashboard.shown import fact_rows, shown_ago, shown_duration
 
 GONE = "ended"
+ENDINGS: dict[str, str] = {
+    "succeeded": "It ended well.", "failed": "It failed and will not be tried again.",
+    "cancelled": "It was called off.",
+}
+NOT_KEPT = "It is one of the newest that ended; what it was given and what it gave is not kept."
 
 
 def state_of(found: JobFound) -> str:
@@ -18,7 +23,7 @@ def state_of(found: JobFound) -> str:
     state, view = found.state, found.view
     if state is not None and (view is None or view.place != "dead"):
         return state.status
-    return view.place if view is not None else GONE
+    return view.place if view is not None else found.ended.status if found.ended is not None else GONE
 
 
 def is_ended(found: JobFound) -> bool:
@@ -26,29 +31,33 @@ def is_ended(found: JobFound) -> bool:
 
 
 def name_of(found: JobFound | None, record: JobRecord | None) -> str:
-    return record.name if record is not None else found.state.name if found is not None and found.state else ""
+    known = record or (None if found is None else found.state or found.ended)
+    return known.name if known is not None else ""
 
 
 def error_of(found: JobFound) -> str:
-    return (found.view.error if found.view is not None else "") or (found.state.error if found.state else "")
+    return next((one.error for one in (found.view, found.state, found.ended) if one is not None and one.error), "")
 
 
 def facts_html(found: JobFound, record: JobRecord | None, now: float, speed: float = 1.0) -> str:
     """Times, tries, place and wishes; what is not known is left out. ``speed``: of the clock that told the times; how
     long it took is said in real time."""
-    state, view = found.state, found.view
-    queued_at = record.queued_at if record is not None else state.queued_at if state is not None else None
+    state, view, ended = found.state, found.view, found.ended
+    known = record or state or ended
     tries = view.attempts if view is not None and view.attempts is not None else \
-        state.attempts if state is not None and state.attempts else record.attempt if record is not None else 0
-    worker = (view.worker if view is not None else "") or (state.worker if state is not None else "")
+        state.attempts if state is not None and state.attempts else ended.attempts if ended is not None else \
+        record.attempt if record is not None else 0
+    worker = next((one.worker for one in (view, state, ended) if one is not None and one.worker), "")
+    ended_at = (state.finished_at if state else None) or (view.dead_at if view else None) or \
+        (ended.ended_at if ended else None)
     rows = [
         ("What now", says(found)),
         ("Queue", f'<span class="mono">{escape(found.queue)}</span>'),
         ("Worker", f'<span class="mono">{escape(worker)}</span>' if worker else ""),
-        ("Queued", _moment(queued_at, now)),
+        ("Queued", _moment(known.queued_at if known is not None else None, now)),
         ("Due", due(view.due_at, now) if view is not None and view.due_at is not None else ""),
         ("Begun", _moment(state.started_at if state else None, now)),
-        ("Ended", _moment((state.finished_at if state else None) or (view.dead_at if view else None), now)),
+        ("Ended", _moment(ended_at, now)),
         ("Took", _took(found, speed)),
         ("Tries", str(tries) if tries else ""),
     ]
@@ -57,14 +66,16 @@ def facts_html(found: JobFound, record: JobRecord | None, now: float, speed: flo
 
 def says(found: JobFound) -> str:
     """What the state means, for whoever does not know the words."""
+    if found.ended is not None:
+        return f"{ENDINGS[found.ended.status]} {NOT_KEPT}"
     if not found.searched_all and found.view is None and found.state is None:
         return "It may lie deep in a queue that is too long to be searched."
     return {
         "queued": "It waits for a worker.", "running": "A worker runs it now.", "waiting": "It waits for other jobs.",
         "delayed": "It waits for its time.", "retrying": "A try failed; it will be tried again.",
-        "succeeded": "It ended well.", "failed": "It failed and will not be tried again.",
+        **ENDINGS,
         "dead": "It failed and was put aside. Retry queues it again; drop forgets it.",
-        "cancelled": "It was called off.", GONE: "It has ended, or was dropped; no state of it is kept.",
+        GONE: "It has ended, or was dropped; no state of it is kept.",
     }.get(state_of(found), "")
 
 
@@ -114,9 +125,9 @@ def _moment(at: float | None, now: float) -> str:
 
 
 def _took(found: JobFound, speed: float) -> str:
-    state = found.state
+    state, ended = found.state, found.ended
+    if ended is not None and ended.ran_seconds is not None:
+        return took(ended.ran_seconds)
     if state is None or not state.started_at or not state.finished_at:
         return ""
-    seconds = max(0.0, state.finished_at - state.started_at) / speed
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else \
-        shown_duration(seconds)
+    return took(max(0.0, state.finished_at - state.started_at) / speed)

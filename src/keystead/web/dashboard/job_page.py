@@ -28,8 +28,9 @@ FIRST_LOOK_SECONDS = 5.0
 REST_FACTOR = 10
 ENDED_SECONDS = 5.0
 
-NOT_KNOWN = """<b>Nothing is known of this job.</b> One that ended well is forgotten at once, unless it was enqueued to
-be kept for a while:<pre class="ks-code">await jobs.options(keep_seconds=3600).enqueue(greet, name="Ada")</pre>"""
+NOT_KNOWN = """<b>Nothing is known of this job.</b> One that ended well is told here while it is among the newest that
+ended, and then forgotten, unless it was enqueued to be kept for a while:
+<pre class="ks-code">await jobs.options(keep_seconds=3600).enqueue(greet, name="Ada")</pre>"""
 NOT_SEARCHED = "<p>A queue here has more than 10,000 jobs and was searched only so far: it may still lie in there.</p>"
 
 
@@ -99,7 +100,7 @@ class _JobView:
             return  # the banner tells; or another program keeps something of its own under the name of a queue
         except KeysteadError:
             found = None  # no job can have this uid
-        if found is not None and (found.state or found.view):
+        if found is not None and (found.state or found.view or found.ended):
             self._found = found
             if found.view is not None and found.view.record is not None:
                 self._record = found.view.record

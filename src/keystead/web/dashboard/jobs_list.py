@@ -1,13 +1,14 @@
-"""Jobs that have not ended, by where they lie; each can be opened and called off."""
+"""Jobs by where they lie, each of which can be opened and called off; and those that ended lately."""
 
 from collections.abc import Callable
 from functools import partial
 from html import escape
-from typing import Final
+from typing import Final, Literal
 
 from nicegui import ui
 
 from keystead.jobs.inspection_views import JobPage, JobView, Place
+from keystead.web.dashboard.jobs_ended import ended_list
 from keystead.web.dashboard.jobs_shown import ago, due, job_cell
 from keystead.web.dashboard.live_table import Action, Column, LiveTable, Row
 from keystead.web.dashboard.shown import NOTHING, shown_count
@@ -34,8 +35,8 @@ PLACES_IN_ORDER: Final[tuple[Place, ...]] = ("running", *(place for place in LIS
 
 
 def jobs_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
-    """The first few jobs of the place that the viewer chose."""
-    chosen: Place = "running"
+    """The first few jobs of the place that the viewer chose, or the newest that ended."""
+    chosen: Place | Literal["ended"] = "running"
 
     async def act(key: str, _: str) -> None:
         await call_off(watch, step_in, key.partition(" ")[2])
@@ -49,28 +50,39 @@ def jobs_card(watch: JobsWatch, step_in: SteppingIn) -> Look:
             with ui.element("div").classes("ks-tabs").props("role=group"):
                 tabs = {place: ui.html("", sanitize=True, tag="button").props("type=button")
                         for place in PLACES_IN_ORDER}
-        table = LiveTable(COLUMNS, act=act)
+                ended_tab = ui.html("Ended", sanitize=True, tag="button").props("type=button")
+        with ui.element("div") as lying:
+            table = LiveTable(COLUMNS, act=act)
+        with ui.element("div") as ended:
+            look_at_ended = ended_list(watch)
 
     def look() -> None:
         if watch.look is None:
             return
         for place, tab in tabs.items():
             tab.set_content(f"{place.capitalize()} <b>{shown_count(watch.look.listed[place].total)}</b>")
+        if chosen == "ended":
+            says.set_content(look_at_ended())
+            return
         page = watch.look.listed[chosen]
         says.set_content(f"{SAYS[chosen]}{first_of(page)}")
         table.show([job_row(job, watch.look.at) for job in page.jobs], empty=EMPTY[chosen])
 
-    def choose(place: Place) -> None:
+    def choose(place: Place | Literal["ended"]) -> None:
         nonlocal chosen
         chosen = place
-        for each, tab in tabs.items():
+        for each, tab in (*tabs.items(), ("ended", ended_tab)):
             tab.props(f"aria-pressed={'true' if each == chosen else 'false'}")
-        table.show([])
-        table.head(2, WHERE[chosen])
+        lying.classes(add="hidden") if chosen == "ended" else lying.classes(remove="hidden")
+        ended.classes(remove="hidden") if chosen == "ended" else ended.classes(add="hidden")
+        if chosen != "ended":
+            table.show([])
+            table.head(2, WHERE[chosen])
         look()
 
     for place, tab in tabs.items():
         tab.on("click", partial(choose, place))
+    ended_tab.on("click", partial(choose, "ended"))
     choose(chosen)
     return look
 

@@ -33,10 +33,14 @@ def job_cell(job: JobView) -> str:
     """A job's name, leading to its page, and its uid."""
     if job.record is None:
         return f'<span class="quiet">not a job: {escape(cut(job.problem))}</span>'
-    if not job.uid:
-        return f'<span class="mono">{escape(cut(job.name))}</span> <span class="quiet uid">without a uid</span>'
-    return (f'<a class="mono" href="{escape(job_address(job.uid))}">{escape(cut(job.name))}</a>'
-            f' <span class="quiet uid">{escape(cut(job.uid, 60))}</span>')
+    return name_cell(job.name, job.uid)
+
+
+def name_cell(name: str, uid: str) -> str:
+    if not uid:
+        return f'<span class="mono">{escape(cut(name))}</span> <span class="quiet uid">without a uid</span>'
+    return (f'<a class="mono" href="{escape(job_address(uid))}">{escape(cut(name))}</a>'
+            f' <span class="quiet uid">{escape(cut(uid, 60))}</span>')
 
 
 def number(count: int, tone: str = "") -> str:
@@ -47,6 +51,14 @@ def number(count: int, tone: str = "") -> str:
 def ago(at: float | None, now: float) -> str:
     """``12 s``; a dash for what never was."""
     return NOTHING if not at else shown_duration(now - at)
+
+
+def took(seconds: float) -> str:
+    """How long something ran, as HTML: ``12 ms``, ``3.4 s``, ``2 min 5 s``."""
+    if seconds < 0.001:
+        return "&lt; 1 ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else \
+        shown_duration(seconds)
 
 
 def due(at: float | None, now: float, speed: float = 1.0) -> str:
