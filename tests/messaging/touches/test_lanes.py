@@ -51,6 +51,8 @@ async def test_a_touch_ends_in_the_lane_it_began_in(laned: Room):
     for sub in (ADA, BOB):
         [past] = await History(laned.valkey, laned.database).of(sub)
         assert past.uid == uids[sub]
+    latest = await History(laned.valkey, laned.database).latest()
+    assert {touch.uid: touch.user_sub for touch in latest.touches} == {uid: sub for sub, uid in uids.items()}
     await laned.book.jobs[SEND_JOB]()
     assert await lengths(laned, SENDING.waiting()) == [1, 1]
     for number, sub in enumerate((ADA, BOB)):

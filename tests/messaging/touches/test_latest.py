@@ -156,10 +156,9 @@ async def test_a_row_that_cannot_be_written_hides_no_other(room: Room, history: 
     assert statuses(await history.latest()) == [("tch_1", "arrived")]
 
 
-@on_sqlite
-@pytest.mark.parametrize("asked", [{"channel": "push"}, {"failed": True}, {"channel": "push", "failed": True}])
+@pytest.mark.parametrize("asked", [{"channel": "push"}, {"failed": True}])
 async def test_rows_that_are_not_listed_are_not_looked_at(room: Room, history: History, asked: dict[str, object]):
-    """The statement must say what the index says, word for word, or SQLite reads every row there is."""
+    """The statement must say what the index says, in its words and order, or every row there is would be read."""
     await room.person("ada")
     await note(room, "tch_1", "send_unretryable", channel="push")
     await room.log_job.run()
@@ -167,10 +166,14 @@ async def test_rows_that_are_not_listed_are_not_looked_at(room: Room, history: H
     engine = room.database._reading.sync_engine
     event.listen(engine, "before_cursor_execute", lambda _, __, words, values, *___: said.append((words, values)))
     assert len((await history.latest(**asked)).touches) == 1  # type: ignore[arg-type]
-    heads = next(one for one in said if "DESC" in one[0])
-    assert "user_touch_debug_log_listed" in await plan_of(room.database, *heads)
+    plan = await plan_of(room.database, *next(one for one in said if "DESC" in one[0]))
+    assert "user_touch_debug_log_listed" in plan and "Sort" not in plan and "TEMP B-TREE" not in plan, plan
 
 
 async def plan_of(database: Database, words: str, values: object) -> str:
     async with database.reading() as sql:
-        return str((await sql.exec_driver_sql(f"EXPLAIN QUERY PLAN {words}", values)).all())  # type: ignore[arg-type]
+        if database.dialect == "postgresql":  # which reads the whole of so small a table, unless it is told not to
+            await sql.exec_driver_sql("SET enable_seqscan = off")
+            await sql.exec_driver_sql("SET enable_bitmapscan = off")
+        explain = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
+        return str((await sql.exec_driver_sql(f"{explain} {words}", values)).all())  # type: ignore[arg-type]
