@@ -153,7 +153,7 @@ def _watchers(
         RotationLate(valkey, clock, catalogue, late_seconds=chosen.rotation_seconds),
     ]
     if chosen.audit_seconds:
-        watchers.append(UndeclaredKeys(census))
+        watchers.append(UndeclaredKeys(census, chosen.audit_seconds))
     if settings.backup.directory:
         watchers.append(BackupLate(valkey))
     return watchers

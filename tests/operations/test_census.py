@@ -56,6 +56,21 @@ async def test_others_read_what_one_has_counted(valkey):
     assert await third.renew(0.001) and third.counted_at >= second.counted_at
 
 
+async def test_what_any_process_counted_last_is_known_without_a_walk(valkey):
+    clock = MovableClock([], now=5000.0)
+    one, other = census_of(valkey, clock), census_of(valkey, clock)
+    assert await other.known(60) is None
+    await one.renew()
+    assert (await other.known(60)).undeclared_keys == 0
+    await valkey.set("stray", "x")
+    clock.advance(30)
+    await one.renew(0.0)
+    before = await scans(valkey)
+    assert (await other.known(60)).undeclared_keys == 1 and await scans(valkey) == before
+    clock.advance(61)
+    assert await other.known(60) is None and (await other.known(600)).undeclared_keys == 1
+
+
 async def test_one_walks_at_a_time(valkey):
     census = census_of(valkey)
     async with CENSUS_TURN.at(census._digest).hold(valkey, SystemClock()):

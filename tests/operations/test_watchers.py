@@ -14,8 +14,10 @@ from keystead.jobs.book import Job
 from keystead.jobs.keys import Queue
 from keystead.jobs.retry import NEVER
 from keystead.keys import Keyspace, ListKey, Registry
+from keystead.operations.alerts import AlertRules, Alerts
 from keystead.operations.census import Census
-from keystead.operations.keys import DEAD_SEEN, OPERATIONS
+from keystead.operations.keys import DEAD_SEEN, OPERATIONS, ROUND
+from keystead.operations.patrol import Patrol, Retired
 from keystead.operations.watchers import (
     DeadLettersGrow,
     DeadPlace,
@@ -196,17 +198,53 @@ async def test_dead_letters_of_jobs_are_watched_without_being_named(valkey):
         "jobs hot"]
 
 
-async def test_keys_that_nothing_declares_are_told_once_for_each_count(valkey):
-    census = Census(valkey, Registry([OPERATIONS], valkey.layout), SystemClock())
-    watcher = UndeclaredKeys(census)
+async def test_keys_that_nothing_declares_are_told_by_the_last_count(valkey):
+    clock = MovableClock([], now=5000.0)
+    census = Census(valkey, Registry([OPERATIONS], valkey.layout), clock)
+    watcher = UndeclaredKeys(census, 600)
     assert await watcher.look() is None, "nothing is known before the first count"
     await census.renew()
     assert list(await watcher.look()) == []
     await valkey.run(("SET", "somebody:else", "1"), bytes)
-    assert await watcher.look() is None, "nothing new is known"
+    assert list(await watcher.look()) == [], "nobody has counted since"
     await census.renew(0.0)
-    [trouble] = await watcher.look()
-    assert "1 keys that nothing declares" in trouble.says
+    for _ in range(2):
+        [trouble] = await watcher.look()
+        assert "1 keys that nothing declares" in trouble.says
+    clock.advance(601)
+    assert await watcher.look() is None, "that was too long ago to say anything"
+
+
+async def test_undeclared_keys_are_judged_alike_where_they_are_counted_less_often(valkey):
+    clock, registry = MovableClock([], now=5000.0), Registry([OPERATIONS], valkey.layout)
+    often, seldom = (Census(valkey, registry, clock) for _ in range(2))
+    hasty, slow = UndeclaredKeys(often, 60), UndeclaredKeys(seldom, 3600)
+    await valkey.run(("SET", "somebody:else", "1"), bytes)
+    await often.renew(60)
+    await seldom.renew(3600)
+    assert await hasty.look()
+    await valkey.run(("DEL", "somebody:else"), int)
+    clock.advance(61)
+    await often.renew(60)
+    assert list(await hasty.look()) == []
+    assert list(await slow.look()) == [], "what it counted itself is older, and would open the alert again"
+
+
+async def test_undeclared_keys_stay_open_between_two_counts_beside_a_process_that_does_not_look(valkey):
+    clock, registry = MovableClock([], now=5000.0), Registry([OPERATIONS], valkey.layout)
+    alerts, census = Alerts(valkey, clock, AlertRules()), Census(valkey, registry, clock)
+    looks = Patrol(valkey, clock, alerts, [UndeclaredKeys(census, 7200)])
+    blind = Patrol(valkey, clock, alerts, [], retired=[Retired(UndeclaredKeys.kind, "it is off")])
+    await valkey.run(("SET", "somebody:else", "1"), bytes)
+    await census.renew(7200)
+    for _ in range(5):
+        await valkey.run(("DEL", ROUND.at().name(valkey.layout)), int)
+        assert await looks.beat()
+        await valkey.run(("DEL", ROUND.at().name(valkey.layout)), int)
+        assert await blind.beat()
+        assert [alert.kind for alert in await alerts.open()] == [UndeclaredKeys.kind]
+        clock.advance(800)
+    assert [event.event for event in await alerts.recent() if event.event == "cleared"] == []
 
 
 async def test_a_database_that_lets_nobody_in_is_told(database, database_url, request):

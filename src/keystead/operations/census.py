@@ -61,6 +61,10 @@ class Census:
             except TimeoutError:
                 pass
 
+    async def known(self, age_seconds: float) -> PatternCounts | None:
+        """The newest counts of any process, if they are no older than this. Walks nothing."""
+        return self.counts if await self._read(age_seconds) else None
+
     async def renew(self, age_seconds: float | None = None) -> bool:
         """Read the counts or walk, unless those that are known are no older than this, or than the rest after a walk.
 

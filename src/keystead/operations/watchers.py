@@ -14,7 +14,6 @@ from keystead.jobs import Inspection
 from keystead.jobs.inspection_views import HOT, queue_named
 from keystead.keys import FlagRef, ListRef, Undecodable
 from keystead.operations.census import Census
-from keystead.operations.counts import PatternCounts
 from keystead.operations.keys import DEAD_SEEN
 from keystead.operations.models import DeadSeen, Severity
 from keystead.stats import Catalogue, late_days
@@ -268,19 +267,20 @@ class DeadLettersGrow:
 
 
 class UndeclaredKeys:
-    """Keys lie on the server that nothing declares. The census counts them; a look tells what is new of it."""
+    """Keys lie on the server that nothing declares, by the last census of any process, if that is no older than this.
+
+    So processes that count more or less often say the same.
+    """
 
     kind = "undeclared_keys"
 
-    def __init__(self, census: Census) -> None:
-        self._census = census
-        self._seen: PatternCounts | None = None
+    def __init__(self, census: Census, age_seconds: float) -> None:
+        self._census, self._age_seconds = census, age_seconds
 
     async def look(self) -> Sequence[Trouble] | None:
-        counts = self._census.counts
-        if counts is None or counts is self._seen:
+        counts = await self._census.known(self._age_seconds)
+        if counts is None:
             return None
-        self._seen = counts
         return [Trouble("keyspace", f"{counts.undeclared_keys:,} keys that nothing declares; "
                                     "`keystead keys audit` groups them")] if counts.undeclared_keys else ()
 
