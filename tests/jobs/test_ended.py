@@ -102,7 +102,7 @@ async def test_every_kind_of_end_is_told(server: Valkey, inspection: Inspection)
     assert began == set(found) - {unknown, queued.uid, child}, "the others never began"
     assert {job.worker for job in found.values()} == {"w1"}
     now = time.time()
-    assert all(now - 60 < job.queued_at <= job.ended_at < now + 60 for job in found.values())
+    assert all(now - 60 < job.queued_at < job.ended_at + 1 < now + 60 for job in found.values())
     assert (found[failed].error, found[useless].error) == ("ValueError", "GiveUp"), "its words may be somebody's"
     assert found[unknown].error == "no job is named t.unknown"
     for status in ENDED:
@@ -198,7 +198,6 @@ async def test_what_another_program_left_there_does_not_stop_a_worker(valkey: Va
     async with at_work(valkey, book()) as worker:
         await Jobs(valkey, book()).enqueue("t.note")
         await until(lambda: worker.tally.done)
-    assert await Inspection(valkey, SystemClock()).totals() is not None
     assert (await Inspection(valkey, SystemClock()).totals()).done == 1, "and nothing counts twice"
 
 

@@ -69,7 +69,7 @@ class EndedNotes:
 
     def _take(self) -> dict[str, list[EndedJob]]:
         """What was noted, by status; none of it is noted any more."""
-        now, counted = self._clock.now(), perf_counter()
+        counted, now = perf_counter(), self._clock.now()  # in this order: a pause between them makes no end too early
         self._noted["succeeded"] += [
             _listed(record, queue, self._worker, "succeeded",
                     now - clock_seconds(self._clock, counted - began - seconds), record.attempt + 1, seconds)
