@@ -1,12 +1,21 @@
 """The library's door: what a program has that declares families of its own."""
 
+import time
+
 import pytest
 
 from keystead.engine import Valkey
 from keystead.errors import DeclarationError
+from keystead.keys import Keyspace
+from keystead.patterns import DailyFamily, DaySet
 from keystead.stats import Statistics
 from keystead.testing.server import LocalServer
-from tests.stats.test_catalogue import BUYERS, ORDERS
+
+SHOP = Keyspace("shop")
+NOON_NOW = f"Etc/GMT{time.gmtime().tm_hour - 12:+d}"  # days end far from now, so the one before has been due for hours
+ORDERS = DailyFamily(SHOP, "orders", counts=("placed",), held_days=1, zone=NOON_NOW, table="order_stats",
+                     purpose="orders")
+BUYERS = DaySet(SHOP, "stats:buyers", zone=NOON_NOW, table="buyer_stats", personal=True, purpose="who bought")
 
 
 async def test_a_program_counts_rotates_and_reads_what_it_declared(
