@@ -177,3 +177,17 @@ async def plan_of(database: Database, words: str, values: object) -> str:
             await sql.exec_driver_sql("SET enable_bitmapscan = off")
         explain = "EXPLAIN QUERY PLAN" if database.dialect == "sqlite" else "EXPLAIN"
         return str((await sql.exec_driver_sql(f"{explain} {words}", values)).all())  # type: ignore[arg-type]
+
+
+async def test_rows_that_go_while_they_are_read_are_passed_over(room: Room, history: History, monkeypatch):
+    await room.point()
+    await room.person("ada")
+    await note(room, "touch_1", *STEPS)
+    await room.log_job.run()
+    heads = module._Look._heads
+
+    async def erased_meanwhile(look, most, before):
+        return [(10**6, "touch_of_somebody_erased"), *await heads(look, most, before)]
+
+    monkeypatch.setattr(module._Look, "_heads", erased_meanwhile)
+    assert statuses(await history.latest()) == [("touch_1", "arrived")]

@@ -118,6 +118,8 @@ class _Look:
                 if len(found) == most:
                     return LatestTouches(found, number + 1 if before is None else before)
                 before = number
+                if uid not in known:
+                    continue  # its person was erased between the two queries
                 touch, decided = known[uid]
                 if uid not in seen and decided == number and self._wants(touch):
                     seen.add(uid)
