@@ -19,6 +19,7 @@ from keystead.edge.paging import (
     page_of,
     read_cursor,
 )
+from keystead.edge.refreshing import keep_refreshed
 from keystead.edge.refusals import (
     Blocked,
     Forbidden,
@@ -86,6 +87,7 @@ __all__ = [
     "Weight",
     "client_address",
     "cursor_after",
+    "keep_refreshed",
     "load_secret",
     "make_cursor",
     "page_of",

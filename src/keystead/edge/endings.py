@@ -2,7 +2,7 @@
 tickets of somebody who is gone.
 
 They are few, so whoever reads tickets keeps them in memory and asks nobody: one that was ended here does not count from
-that moment on, one that was ended elsewhere within ``REFRESH_SECONDS`` and a moment.
+that moment on, one that was ended elsewhere within two seconds and a moment.
 """
 
 import asyncio
@@ -12,17 +12,14 @@ from typing import Final, Self
 
 from keystead.clock import Clock
 from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED, TOKEN_MOST_SECONDS
+from keystead.edge.refreshing import keep_refreshed
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, Unavailable
-from keystead.telemetry import logger
 
-REFRESH_SECONDS: Final = 2.0
 # Looked at again each time: hosts set their clocks by the server, and still differ a little.
 _OVERLAP_SECONDS: Final = 30.0
 _TOKEN: Final = "token:"  # noqa: S105 - what such a mark begins with, not a secret
-
-_log = logger("edge")
 
 
 class Endings:
@@ -99,12 +96,7 @@ class Endings:
 
     async def run(self) -> None:
         """``refresh`` for ever. While the server is away, what was known goes on being true."""
-        while True:
-            await asyncio.sleep(REFRESH_SECONDS)
-            try:
-                await self.refresh()
-            except Unavailable as error:
-                _log.warning("ended tickets could not be refreshed", error=str(error))
+        await keep_refreshed(self.refresh, "ended tickets")
 
     def _remember(self, mark: str, ended_at: float) -> None:
         if ended_at >= self._ended.get(mark, float("-inf")):

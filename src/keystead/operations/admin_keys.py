@@ -1,7 +1,7 @@
 """Keys with which programs use the HTTP interface: made once, shown once, taken back at any time.
 
 A key is ``ksk_<id>_<secret>``; rows hold the id and a hash of the secret. Whoever answers requests keeps all rows in
-memory, so that checking one asks nobody; a key that is revoked elsewhere stops working within ``REFRESH_SECONDS`` and a
+memory, so that checking one asks nobody; a key that is revoked elsewhere stops working within two seconds and a
 moment, here at once. One that was made elsewhere is looked for when it first comes.
 """
 
@@ -19,15 +19,13 @@ from typing import Any, Final, Self
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from keystead.clock import Clock
-from keystead.edge import EVERY_SCOPE, SCOPES, Page, PageRequest, PositionText, page_of
+from keystead.edge import EVERY_SCOPE, SCOPES, Page, PageRequest, PositionText, keep_refreshed, page_of
 from keystead.errors import Invalid, NotFound, Unavailable
 from keystead.operations.tables import ADMIN_KEYS
 from keystead.store import Database
-from keystead.telemetry import logger
 
 KEY_PREFIX: Final = "ksk_"
 KEY_SUBJECT: Final = "key:"
-REFRESH_SECONDS: Final = 2.0
 LOOK_AGAIN_SECONDS: Final = 0.5
 USED_SECONDS: Final = 60.0
 MOST_NAME: Final = 100
@@ -36,8 +34,6 @@ _ID_CHARACTERS: Final = 12
 _MOST_CHARACTERS: Final = 200
 _NO_KEY: Final = "there is no such key; `keystead admin key list` shows those there are"
 _ALPHABET: Final = "abcdefghijkmnpqrstuvwxyz23456789"
-
-_log = logger("operations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +201,7 @@ class AdminKeys:
 
     async def run(self) -> None:
         """``refresh`` for ever. While the database is away, what was known goes on being true."""
-        while True:
-            await asyncio.sleep(REFRESH_SECONDS)
-            try:
-                await self.refresh()
-            except Unavailable as error:
-                _log.warning("keys could not be refreshed", error=str(error))
+        await keep_refreshed(self.refresh, "admin keys")
 
     async def _write_used(self) -> None:
         used, self._used = self._used, {}
