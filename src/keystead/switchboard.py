@@ -191,7 +191,9 @@ class Switchboard:
                 listener = serving.listening()
                 provider_url = serving.url_of(listener) + "/sandbox"
                 await sandbox.faults.refresh()
-                await stack.enter_async_context(serving.serving(sandbox, listener, calls=False))
+                await stack.enter_async_context(
+                    serving.serving(sandbox, listener, calls=False, follows=heard is None)
+                )
             yield await self._crewed(stack, book, provider_url)
 
     async def _crewed(self, stack: AsyncExitStack, book: JobBook, sandbox_url: str) -> "Crewed":

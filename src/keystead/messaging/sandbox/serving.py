@@ -4,8 +4,12 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
+from keystead.jobs.crew import pause
 from keystead.messaging.sandbox.sandbox import Sandbox
+
+DATE_SECONDS: Final = 1.0
 
 
 def listening(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
@@ -21,12 +25,26 @@ def url_of(made: socket.socket) -> str:
 
 
 @asynccontextmanager
-async def serving(sandbox: Sandbox, made: socket.socket, *, calls: bool = True) -> AsyncIterator[None]:
-    """Answer on the socket while the block runs, and call webhooks too unless another does (``calls``)."""
+async def serving(
+    sandbox: Sandbox, made: socket.socket, *, calls: bool = True, follows: bool = True
+) -> AsyncIterator[None]:
+    """Answer on the socket while the block runs, and call webhooks too unless another does (``calls``).
+
+    One that only answers ``follows`` what is set elsewhere, unless this same sandbox works here already.
+    """
     import uvicorn
 
+    stop = asyncio.Event()
+
     class _Server(uvicorn.Server):
-        """Leaves signals alone: whoever owns the process decides what they mean."""
+        """Leaves signals alone: whoever owns the process decides what they mean.
+
+        It is told when it is to stop, instead of looking ten times a second.
+        """
+
+        async def main_loop(self) -> None:
+            while not await self.on_tick(0):  # which sets the date of answers
+                await pause(DATE_SECONDS, stop)
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -35,14 +53,14 @@ async def serving(sandbox: Sandbox, made: socket.socket, *, calls: bool = True) 
     config = uvicorn.Config(sandbox.app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=60,
                             timeout_graceful_shutdown=2, ws="none")
     server = _Server(config)
-    stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        serves = group.create_task(server.serve([made]))
-        works = group.create_task(sandbox.work(stop) if calls else sandbox.follow(stop))
+        tasks = [group.create_task(server.serve([made]))]
+        if calls or follows:
+            tasks.append(group.create_task(sandbox.work(stop) if calls else sandbox.follow(stop)))
         try:
             yield
         finally:
-            stop.set()
             server.should_exit = True
-            await asyncio.wait((serves, works))
+            stop.set()
+            await asyncio.wait(tasks)
             made.close()
