@@ -222,10 +222,19 @@ class DueSource(Generic[T]):
                 return taken
             next_at = await self._due.next_at(valkey)
         self._found_nothing = True
-        left = timeout_seconds if next_at is None else max(0.0, next_at - now)
-        # Someone may let another be due sooner, so it is looked for again now and then.
-        await asyncio.sleep(min(left, timeout_seconds, LONGEST_SLEEP_SECONDS))
+        if next_at is None:
+            await self._wait_for_any(valkey, timeout_seconds)
+        else:  # someone may let another be due sooner, so it is looked for again now and then
+            await asyncio.sleep(min(max(0.0, next_at - now), timeout_seconds, LONGEST_SLEEP_SECONDS))
         return taken
+
+    async def _wait_for_any(self, valkey: Valkey, timeout_seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + timeout_seconds
+        while (left := end - loop.time()) > 0:
+            await asyncio.sleep(min(left, LONGEST_SLEEP_SECONDS))
+            if await self._due.next_at(valkey) is not None:
+                return
 
     async def settle(
         self, valkey: Valkey, settlements: Sequence[tuple[DueItem[T], Writes]]

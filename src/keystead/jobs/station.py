@@ -55,6 +55,7 @@ class Station:
         self._all_acknowledged.set()
         self._look_at: list[float] = []  # when to look for items that a lost reply left in purgatory
         self.stir = asyncio.Event()
+        self.is_idle = False  # the worker has nothing to do here but to wait
         self.something_put_off = asyncio.Event()
 
     # -- taking -----------------------------------------------------------------------------------------------------
@@ -119,17 +120,20 @@ class Station:
         layout = self._valkey.layout
         purgatory, poison = self.hands.purgatory.name(layout), self.hands.poison.name(layout)
         try:
-            # In one write: the sign of life is on the server before a job can arrive. What is asked behind the wait is
-            # answered after it: since it began the queue may have been paused, or a dead worker's jobs taken over.
-            async with self._valkey.pipeline(transaction=False) as pipeline:
-                self.hands.beat(pipeline)
-                moved = pipeline.run(("BLMOVE", name, purgatory, "LEFT", "RIGHT", WAIT_SECONDS), _raw)
-                closed = pipeline.run(("EXISTS", self.queue.paused.name(layout)), bool)
-                suspects = pipeline.run(("EXISTS", poison), bool)
-                await pipeline.execute()
-            raw = await moved
-            if raw is None:
-                return
+            raw = None
+            while raw is None:
+                # In one write: the sign of life is on the server before a job can arrive. What is asked behind the wait
+                # is answered after it: since it began the queue may have been paused, or a dead worker's jobs taken
+                # over.
+                async with self._valkey.pipeline(transaction=False) as pipeline:
+                    self.hands.beat(pipeline)
+                    moved = pipeline.run(("BLMOVE", name, purgatory, "LEFT", "RIGHT", WAIT_SECONDS), _raw)
+                    closed = pipeline.run(("EXISTS", self.queue.paused.name(layout)), bool)
+                    suspects = pipeline.run(("EXISTS", poison), bool)
+                    await pipeline.execute()
+                raw = await moved
+                if raw is None and (self._look_at or not self.is_idle):
+                    return
             if await closed or (await suspects and await self.hands.is_suspect(self._valkey, raw)):
                 await self.put_back([_unread(raw)])
             else:

@@ -108,17 +108,21 @@ class Upkeep:
 
     async def _move_due(self, station: Station) -> float:
         """Queue what is due; says after how long to look again."""
-        delayed, now = station.queue.delayed, self._clock.now()
-        while True:
-            moved = await MOVE_DUE(self._valkey, keys=(delayed, station.queue.work.queue), args=(now, MOVE_ITEMS, -1))
-            if moved[1] < MOVE_ITEMS:
-                break
-        # Only the time is wanted: a record that does not decode is no reason to stop.
-        found = await self._valkey.run(
-            ("ZRANGE", delayed.name(self._valkey.layout), 0, 0, "WITHSCORES"), scored_pairs, repeat=True
-        )
-        now = self._clock.now()
-        return min([UPKEEP_SECONDS, *(max(0.0, real_seconds(self._clock, due - now)) for _, due in found)])
+        keys, now = (station.queue.delayed, station.queue.work.queue), self._clock.now()
+        next_at = await self._next_at(station)
+        if next_at is not None and next_at <= now:
+            while (await MOVE_DUE(self._valkey, keys=keys, args=(now, MOVE_ITEMS, -1)))[1] >= MOVE_ITEMS:
+                pass
+            next_at, now = await self._next_at(station), self._clock.now()
+        if next_at is None:
+            return UPKEEP_SECONDS
+        return min(UPKEEP_SECONDS, max(0.0, real_seconds(self._clock, next_at - now)))
+
+    async def _next_at(self, station: Station) -> float | None:
+        """Only the time is wanted: a record that does not decode is no reason to stop."""
+        name = station.queue.delayed.name(self._valkey.layout)
+        found = await self._valkey.run(("ZRANGE", name, 0, 0, "WITHSCORES"), scored_pairs, repeat=True)
+        return found[0][1] if found else None
 
     @contextlib.contextmanager
     def _patience(self) -> Iterator[None]:

@@ -244,9 +244,11 @@ class Worker:
         station.stir.clear()
         if not poll:
             station.wait(jobs, arrived)
+        station.is_idle = not poll
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(POLL_SECONDS if poll else LOOK_SECONDS):
                 await station.stir.wait()
+        station.is_idle = False
 
     async def _room(self, station: Station) -> int:
         """Reserve room for jobs: as much as there is, once enough is free to be worth a round trip. That is waited for
