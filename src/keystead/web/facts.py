@@ -50,12 +50,13 @@ async def read_facts(valkey: Valkey) -> ServerFacts:
     """Ask every server that holds keys once (INFO). Raises ``Unavailable`` when one is away or does not tell."""
     nodes = await valkey.nodes()
     try:
-        answers = await asyncio.gather(*(node.info() for node in nodes))
+        answers = await asyncio.gather(*(node.info(*_SECTIONS) for node in nodes))
     except ErrorReply as error:
         raise Unavailable(f"the server does not say how it is: {error}") from error
     return facts_together([facts_of_info(info) for info in answers])
 
 
+_SECTIONS = ("server", "clients", "memory", "persistence", "stats", "replication", "keyspace")  # that are read below
 _SUMMED = ("memory_bytes", "memory_peak_bytes", "memory_limit_bytes", "clients", "keys", "keys_with_ttl", "commands",
            "hits", "misses", "expired", "evicted", "replicas", "primaries")
 

@@ -1,6 +1,7 @@
 """One look per second at the server, shared by everyone who watches, with the last minutes kept."""
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -26,12 +27,15 @@ class RateSample:
 
 
 async def on_a_beat(look: Callable[[], Awaitable[None]]) -> None:
-    """Look each second until cancelled, evenly: what one look takes does not put off the next."""
+    """Look each second until cancelled, evenly: what one look takes does not put off the next.
+
+    All who do so look at the same moment, so that the process wakes once, and what they ask leaves in one write.
+    """
     loop = asyncio.get_running_loop()
-    due = loop.time()
+    due = float(math.floor(loop.time()))
     while True:
         await look()
-        due = max(due + EVERY_SECONDS, loop.time())
+        due = max(due + EVERY_SECONDS, math.floor(loop.time()))
         await asyncio.sleep(due - loop.time())
 
 
