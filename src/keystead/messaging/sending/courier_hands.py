@@ -55,6 +55,7 @@ class Hands(Generic[T]):
         self.mourner.dead = channel.given_up
         self.held: dict[bytes, Item[T]] = {}
         self.stir = asyncio.Event()
+        self.is_idle = False  # there is nothing to do but to wait
         self._valkey, self._clock, self._channel, self._name = valkey, clock, channel, name
         self._turn = 0
         self._waiting: dict[Lane, asyncio.Task[None]] = {}
@@ -192,19 +193,22 @@ class Hands(Generic[T]):
         layout = self._valkey.layout
         place, purgatory = self._channel.waiting(lane), self.worker.purgatory.name(layout)
         try:
-            # In one write: the sign of life is on the server before a message can arrive. What is asked behind the wait
-            # is answered after it: meanwhile the channel may have been paused, or a dead courier's messages adopted.
-            async with self._valkey.pipeline(transaction=False) as pipeline:
-                self.worker.beat(pipeline)
-                moved = pipeline.run(
-                    ("BLMOVE", place.name(layout), purgatory, "LEFT", "RIGHT", WAIT_SECONDS), _raw
-                )
-                closed = pipeline.run(("EXISTS", self._channel.paused_key.at().name(layout)), bool)
-                suspects = pipeline.run(("EXISTS", self.worker.poison.name(layout)), bool)
-                await pipeline.execute()
-            raw = await moved
-            if raw is None:
-                return
+            raw = None
+            while raw is None:
+                # In one write: the sign of life is on the server before a message can arrive. What is asked behind the
+                # wait is answered after it: meanwhile the channel may have been paused, or a dead courier's messages
+                # adopted.
+                async with self._valkey.pipeline(transaction=False) as pipeline:
+                    self.worker.beat(pipeline)
+                    moved = pipeline.run(
+                        ("BLMOVE", place.name(layout), purgatory, "LEFT", "RIGHT", WAIT_SECONDS), _raw
+                    )
+                    closed = pipeline.run(("EXISTS", self._channel.paused_key.at().name(layout)), bool)
+                    suspects = pipeline.run(("EXISTS", self.worker.poison.name(layout)), bool)
+                    await pipeline.execute()
+                raw = await moved
+                if raw is None and not self.is_idle:
+                    return
             if await closed or (await suspects and await self.worker.is_suspect(self._valkey, raw)):
                 await PUT_BACK(self._valkey, keys=(self.worker.purgatory, place), args=(1, raw))
                 return

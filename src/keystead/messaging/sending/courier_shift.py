@@ -149,7 +149,9 @@ class Shift(Generic[T]):
             await self._rest(LOOK_SECONDS)
         else:
             self.hands.wait(group, self._arrived)
+            self.hands.is_idle = not self._requests
             await self._rest(self.hands.look_in_seconds)
+            self.hands.is_idle = False
         return None
 
     async def _is_paused(self) -> bool:
