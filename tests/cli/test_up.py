@@ -16,6 +16,10 @@ import pytest
 from .command import environment, keystead
 
 START_SECONDS = 180
+# Of an installation to which nothing happens, a second: 125 to 180 were counted. Looks for what is due, signs of life
+# and reports come each second; what waits on a list does so for seconds. With waits of one second it were 420 to 500.
+MOST_IDLE_COMMANDS = 250
+LANES = 9  # three of each channel, and each is waited on
 
 
 class Up:
@@ -114,11 +118,31 @@ def test_port_that_is_taken_is_refused(tmp_path):
     assert not server_pids(tmp_path / "other")
 
 
-def test_server_of_your_own_is_used(tmp_path, server):
+def test_server_of_your_own_is_used_and_left_in_peace(tmp_path, server):
     with running(tmp_path, "--url", server.tcp_url) as up:
         assert f"127.0.0.1:{server.port}" in up.banner
         assert "Valkey in" not in up.banner
         assert up.get("/health")[0] == 200
+        deadline = time.monotonic() + START_SECONDS
+        while told(server, "clients", "blocked_clients") < LANES:
+            assert time.monotonic() < deadline, "nobody waits for messages"
+            time.sleep(0.1)
+        # What follows the start may take a while; a loop that never rests stays above it for good.
+        rates = [commands_per_second(server)]
+        while rates[-1] > MOST_IDLE_COMMANDS:
+            assert time.monotonic() < deadline, f"nothing happens, and the server is asked all the same: {rates}"
+            rates.append(commands_per_second(server))
+
+
+def commands_per_second(server, seconds: float = 4.0) -> float:
+    """What a server is asked to do, commands of scripts included."""
+    began, before = time.monotonic(), told(server, "stats", "total_commands_processed")
+    time.sleep(seconds)
+    return (told(server, "stats", "total_commands_processed") - before) / (time.monotonic() - began)
+
+
+def told(server, section: str, name: str) -> int:
+    return int(re.search(rf"\b{name}:(\d+)", server.call("INFO", section).decode())[1])
 
 
 def test_data_directory_that_cannot_be_written_is_refused(tmp_path):
