@@ -92,7 +92,7 @@ def is_demo(settings: "Settings") -> bool:
 
     try:
         return is_demonstration(App(settings).data_directory)
-    except KeysteadError:  # no directory can be called so; whoever needs one says it
+    except (KeysteadError, OSError):  # no directory can be called so, or looked into; whoever needs one says it
         return False
 
 
