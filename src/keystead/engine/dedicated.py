@@ -12,7 +12,7 @@ from keystead.engine.wire import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 from keystead.settings import ValkeySettings
 
 _FOREVER_SECONDS = 1e7  # a blocking read may wait as long as it likes; keep-alive notices a dead peer
-_KEEP_IDLE = 16
+_KEEP_IDLE = 8
 
 
 class Dedicated:
