@@ -1,5 +1,7 @@
 """The log reaches the database: each row once, parents before all found, and what cannot be written stops nothing."""
 
+import asyncio
+
 from keystead.errors import Unavailable
 from keystead.jobs import StopReason
 from keystead.messaging.touches.keys import TO_LOG
@@ -48,6 +50,15 @@ async def test_rows_of_every_table_are_written(room: Room):
     run = await LOG_RUN.at().get(room.valkey)
     assert (run.inserts, run.accepted_inserts, run.updates, run.accepted_updates) == (4, 4, 1, 1)
     assert run.failed_inserts == run.failed_updates == 0 and run.partial_batch_inserts == 3
+
+
+async def test_words_with_nul_are_written_without_it(room: Room):
+    """PostgreSQL takes nothing out of JSON that holds NUL, and so would refuse the row for its index."""
+    await room.person("ada")
+    await TO_LOG.push(room.valkey, entry_of(debug("utbl_1", message={"body\0": ["Hi \0", 1, None]})))
+    async with asyncio.timeout(60):  # what the database refuses is tried for very long
+        await room.log_job.run()
+    assert [event["message"] for event in await room.events()] == [{"body\ufffd": ["Hi \ufffd", 1, None]}]
 
 
 async def test_entries_that_come_again_are_written_once(room: Room):

@@ -177,8 +177,17 @@ def _touch_row(one: TouchFields, people: dict[str, int], points: dict[str, int])
 def _debug_row(one: DebugFields, people: dict[str, int]) -> dict[str, Any] | None:
     if one.user_sub not in people:
         return None
-    return {"uid": one.uid, "user_id": people[one.user_sub], "send_uid": one.send_uid, "event": one.event,
-            "created_at": one.created_at}
+    return {"uid": one.uid, "user_id": people[one.user_sub], "send_uid": one.send_uid,
+            "event": _without_nul(one.event), "created_at": one.created_at}
+
+
+def _without_nul(value: Any) -> Any:
+    """Events are asked for by what is in them, and PostgreSQL cannot take texts out of JSON that has NUL anywhere."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, dict):
+        return {_without_nul(name): _without_nul(held) for name, held in value.items()}
+    return [_without_nul(held) for held in value] if isinstance(value, list | tuple) else value
 
 
 def _steps(entries: Sequence[T], most: int = STEP) -> Iterator[Sequence[T]]:
