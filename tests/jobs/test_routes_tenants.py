@@ -1,5 +1,6 @@
 """The HTTP door of the fair queue."""
 
+from keystead.edge import make_cursor
 from keystead.jobs.routes_tenants import SCOPE
 
 from .test_routes import site  # noqa: F401 - a fixture
@@ -27,7 +28,8 @@ async def test_tenants_are_served_listed_paused_and_resumed(site) -> None:  # no
 async def test_bad_requests_are_refused(site) -> None:  # noqa: F811
     assert (await site.get("/api/1/tenants/nobody")).status_code == 404
     assert (await site.get("/api/1/tenants/no%20body")).status_code == 400
-    assert (await site.get("/api/1/tenants", params={"cursor": "x"})).status_code == 400
+    for cursor in ("x", make_cursor((-1, -1, "x")), make_cursor((0, -1, "x")), make_cursor((0, 2**63, "x"))):
+        assert (await site.get("/api/1/tenants", params={"cursor": cursor})).status_code == 400, cursor
     assert (await site.post("/api/1/tenants/acme/jobs", json={"name": "t", "cost": 0})).status_code == 400
     dear = await site.post("/api/1/tenants/acme/jobs", json={"name": "t", "cost": 1000})
     assert dear.status_code == 400 and "dearer" in dear.json()["message"]

@@ -55,6 +55,7 @@ async def test_a_key_is_shown_once_listed_and_taken_back(keys):
         assert (await http.delete(f"/admin/keys/{id}")).json()["state"] == "revoked"
         assert keys.find(text) is None
         assert (await http.delete("/admin/keys/nobodys")).status_code == 404
+        assert (await http.delete("/admin/keys/a%00")).status_code == 422, "not every database may be asked for it"
         assert (await http.post("/admin/keys", json={"name": "shop", "scopes": ["all"]})).status_code == 400
 
 

@@ -3,7 +3,9 @@
 import builtins
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
 
 from keystead.clock import Clock, real
 from keystead.engine import Valkey
@@ -20,6 +22,8 @@ PAUSED: Final = "paused by an operator"
 EVERYBODY: Final = "!all"
 MOST_BUSIEST: Final = 500
 RETRIED_AT_ONCE: Final = 100
+# Of a cursor, which anybody can make up: another number the server would refuse.
+_Scanned = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Tenants:
         from keystead.edge import Page, PageRequest, make_cursor  # not for workers, which have this module too
 
         request = request or PageRequest()
-        found = await FAIR.shards.page(self._valkey, request.position(tuple[int, int, str]), request.limit)
+        found = await FAIR.shards.page(self._valkey, request.position(tuple[_Scanned, _Scanned, str]), request.limit)
         cursor = None if found.position is None else make_cursor(found.position)
         return Page(tuple(await self._views(list(found.shards))), cursor)
 

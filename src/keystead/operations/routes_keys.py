@@ -11,7 +11,7 @@ from keystead.edge.paged import FIRST_LIMIT, Cursor, Limit, Paged
 from keystead.operations.admin_keys import MOST_NAME, MOST_SECONDS, AdminKey, AdminKeys, key_subject
 
 SCOPE = "admin"
-Id = Annotated[str, Path(min_length=1, max_length=64, examples=["n2dackdfvhhu"])]
+Id = Annotated[str, Path(pattern="^[!-~]{1,64}$", examples=["n2dackdfvhhu"])]
 
 
 class KeyWanted(BaseModel):

@@ -99,6 +99,7 @@ async def test_touch_points_are_made_changed_over_what_was_read_found_and_remove
     assert (await visit.ask("PATCH", path, {"messages": {"sms": [{"uid": 3}]}, "messages_etag": "x"}))[0] == 400
     assert (await visit.ask("GET", path))[1] == changed
     assert (await visit.ask("GET", "/touch_points/?slug=hello"))[1] == {"items": [changed], "next_cursor": None}
+    assert await visit.ask("GET", "/touch_points/?slug=%00") == (200, {"items": [], "next_cursor": None})
     assert (await visit.ask("POST", "/touch_points/", {**POINT, "event_slug": "hello_you"}))[0] == 201
     first = (await visit.ask("GET", "/touch_points/?limit=1"))[1]
     rest = (await visit.ask("GET", f"/touch_points/?limit=1&cursor={first['next_cursor']}"))[1]

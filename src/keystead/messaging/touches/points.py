@@ -103,6 +103,8 @@ class TouchPoints:
 
     async def search(self, *, slug: str = "", after: str = "", most: int = 50) -> list[TouchPoint]:
         """Points whose name begins with ``slug``, by name, from behind ``after`` on."""
+        if "\0" in slug:  # no name has it, and not every database may be asked for it
+            return []
         names = TOUCH_POINTS.c.event_slug
         query = select(TOUCH_POINTS).where(names > after, names.startswith(slug, autoescape=True)).order_by(names)
         async with self._database.reading() as sql:
