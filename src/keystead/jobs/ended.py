@@ -110,13 +110,13 @@ async def ended_page(
         asked = [(place.range(pipeline, 0, -1 if whole else most - 1, descending=True), place.size(pipeline))
                  for place in places]
         await pipeline.execute()
-    found = sorted([job for jobs, _ in asked for job, _ in await jobs], key=_order)
+    found = sorted([job for jobs, _ in asked for job, _ in await jobs], key=_order, reverse=True)
     total = sum([await size for _, size in asked])
     if wanted or name:
         found = [job for job in found if (not name or job.name == name) and (not wanted or job.queue in wanted)]
         total = len(found)
     if after is not None:
-        found = [job for job in found if _order(job) > (-after[0], after[1])]
+        found = [job for job in found if _order(job) < after]
     return EndedPage(found[:most], total)
 
 
@@ -127,4 +127,5 @@ async def ended_job(valkey: Valkey, uid: str, queues: Sequence[str] | None = Non
 
 
 def _order(job: EndedJob) -> tuple[float, str]:
-    return -job.ended_at, job.uid
+    """As the server does, whose members begin with the uid: what it gives of a list then ends where the rest begins."""
+    return job.ended_at, job.uid
