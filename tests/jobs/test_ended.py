@@ -133,6 +133,21 @@ async def test_job_that_runs_at_most_once_is_told(valkey: Valkey, inspection: In
     assert (found[good].status, found[bad].status, found[bad].error) == ("succeeded", "failed", "ValueError")
 
 
+async def test_job_that_runs_at_most_once_and_is_called_off_is_told(valkey: Valkey, inspection: Inspection) -> None:
+    job = await Jobs(valkey, book()).options(keep_seconds=60).enqueue("t.hold")
+    async with at_work(valkey, book(), at_most_once=True) as worker:
+        await until(lambda: worker.running == 1)
+        await until(lambda: valkey.run(("LLEN", Queue().work.worker(worker.name).purgatory.name(valkey.layout)),
+                                       lambda length: length == 0))  # forgotten, so it runs
+        await job.cancel()
+        await until(lambda: worker.running == 0)
+    [told] = (await inspection.ended()).jobs
+    assert (told.uid, told.status, told.attempts) == (job.uid, "cancelled", 1) and told.ran_seconds is not None
+    state = await job.state()
+    assert state is not None and state.status == "cancelled"
+    assert not await Queue().cancelled.size(valkey)
+
+
 async def test_options_that_cannot_be_used_are_an_end(valkey: Valkey, inspection: Inspection) -> None:
     raw = b'{"name":"t.note","kwargs":{},"queued_at":1,"uid":"u1","options":{"keep_seconds":60,"batch":"a:b\\u0000"}}'
     await valkey.run(("RPUSH", Queue().work.queue.name(valkey.layout), raw), int)
@@ -216,6 +231,17 @@ async def test_page_is_newest_first_over_all_kinds_and_can_be_filtered(server: V
     assert (await inspection.ended(["elsewhere"])).as_dict() == {"total": 0, "jobs": []}
     with pytest.raises(Invalid):
         await inspection.ended(["a:b"])
+
+
+async def test_pages_pass_over_none_of_those_that_ended_at_one_moment(server: Valkey, inspection: Inspection) -> None:
+    for number in range(7):
+        await tell(server, number, ENDED[number % 2], now=1000.0)
+    seen: list[str] = []
+    after = None
+    while jobs := (await inspection.ended(most=3, after=after)).jobs[:2]:  # one more is asked for than is shown
+        seen += [job.uid for job in jobs]
+        after = jobs[-1].ended_at, jobs[-1].uid
+    assert seen == [f"u{number}" for number in range(6, -1, -1)]
 
 
 async def test_what_does_not_decode_hides_nothing(valkey: Valkey, inspection: Inspection) -> None:

@@ -237,6 +237,11 @@ class Runner:
                             reason=failure_told(error))
             self.tally.failed += 1
             _log.error("job failed", job=job.name, uid=item.value.uid, exc_info=error)
+        except asyncio.CancelledError:
+            if item.value.uid not in self.cancelled:
+                raise  # we are to end: then it is lost
+            ending = Ending("cancelled", seconds=perf_counter() - began)
+            await self._was_called_off(station, item.value.uid)
         self.ended.note(item.value, station.queue.name, ending)
         if item.value.options is not None:
             await station.settle_forgotten(item.value, ending)
@@ -286,14 +291,17 @@ class Runner:
         elif ending.status == "failed":
             self.tally.failed += 1
         else:
-            self.cancelled.discard(record.uid)
-            with contextlib.suppress(Unavailable):
-                await station.queue.cancelled.remove(self._valkey, record.uid)
+            await self._was_called_off(station, record.uid)
         told_as = (record.options or NO_OPTIONS).done or (job and job.says_done and record.kwargs.get("job_uid"))
         if ours and isinstance(told_as, str) and told_as:
             # Whoever waits also looks at the state, so a message that is lost costs a second at most.
             with contextlib.suppress(Unavailable):
                 await say_done(self._valkey, told_as)
+
+    async def _was_called_off(self, station: Station, uid: str) -> None:
+        self.cancelled.discard(uid)
+        with contextlib.suppress(Unavailable):
+            await station.queue.cancelled.remove(self._valkey, uid)
 
 
 def _result(result: object, options: JobOptions) -> str:
