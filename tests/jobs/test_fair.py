@@ -6,6 +6,7 @@ import pytest
 
 from keystead.clock import SystemClock
 from keystead.engine import Valkey
+from keystead.engine.failures import ErrorReply
 from keystead.errors import Invalid, LimitReached
 from keystead.jobs import FairJobs, FairWorker, GiveUp, Inspection, JobBook, Jobs, current_job
 from keystead.jobs.keys import FAIR
@@ -87,6 +88,29 @@ async def test_a_job_whose_tries_are_used_up_is_told_among_those_that_ended(valk
     [job] = (await Inspection(valkey, SystemClock()).ended()).jobs
     assert (job.uid, job.status, job.attempts, job.error) == (uid, "failed", 2, "ValueError")
     assert job.ran_seconds is not None and job.worker
+
+
+async def test_what_cannot_be_counted_stops_nobody_and_what_ended_is_told(
+    valkey: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = 0
+
+    async def refuse(*given: object, **how: object) -> None:
+        nonlocal refused
+        refused += 1
+        raise ErrorReply("OOM command not allowed when used memory > 'maxmemory'.")
+
+    found, inspection = book([]), Inspection(valkey, SystemClock())
+    jobs, worker = FairJobs(Jobs(valkey, found)), FairWorker(valkey, found)
+    await jobs.enqueue("acme", "t.note", {"tenant": "acme", "n": 1})
+    monkeypatch.setattr("keystead.jobs.fair.count", refuse)
+    working = asyncio.create_task(worker.run())
+    async with asyncio.timeout(60):
+        while (await inspection.ended()).total < 1:
+            await asyncio.sleep(0.05)
+        worker.stop()
+        await working
+    assert refused
 
 
 async def test_bad_input_is_refused(server: Valkey) -> None:

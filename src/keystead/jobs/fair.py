@@ -165,5 +165,5 @@ class FairWorker:
 
 async def _counted(valkey: Valkey, minutes: SortedSetKey[str], costs: Mapping[str, float], now: float) -> None:
     """For whoever looks on; nothing depends on it."""
-    with suppress(Unavailable):
+    with suppress(Unavailable, ErrorReply):
         await count(valkey, minutes, costs, now=now)
