@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Final, Self
 
 from keystead.clock import Clock
-from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED, TOKEN_MOST_SECONDS
+from keystead.edge.keys import LONGEST_TICKET_SECONDS, TICKETS_ENDED, TOKEN_ENDED_SECONDS
 from keystead.edge.refreshing import keep_refreshed
 from keystead.engine import Valkey
 from keystead.engine.failures import ErrorReply
@@ -25,8 +25,8 @@ _TOKEN: Final = "token:"  # noqa: S105 - what such a mark begins with, not a sec
 class Endings:
     """Ends tickets, and knows which were ended.
 
-    ``keeps_seconds``: how long the longest of them lasts, except a program's token: that may last
-    ``TOKEN_MOST_SECONDS``.
+    ``keeps_seconds``: how long the longest of them lasts, except a program's token: the end of one is
+    remembered for ``TOKEN_ENDED_SECONDS``.
     """
 
     def __init__(self, valkey: Valkey, clock: Clock, *, keeps_seconds: float) -> None:
@@ -58,7 +58,7 @@ class Endings:
         await self._write(uid)
 
     async def end_token(self, uid: str) -> None:
-        """``end`` for a ticket of any length, up to ``TOKEN_MOST_SECONDS``: that long it is remembered."""
+        """``end`` for a token of a program: remembered for longer than any version let one last."""
         await self._write(_TOKEN + uid)
 
     async def end_all(self, purpose: str, subject: str) -> None:
@@ -85,7 +85,7 @@ class Endings:
                 self._seen_until = max(self._seen_until, ended_at)
             self._seen = size, newest
         now = self._clock.now()
-        over, token_over = now - self._keeps_seconds, now - TOKEN_MOST_SECONDS - 2 * _OVERLAP_SECONDS
+        over, token_over = now - self._keeps_seconds, now - TOKEN_ENDED_SECONDS + 2 * _OVERLAP_SECONDS
         # Tokens stay in front of what ends sooner; they are taken back by hand, so they are few.
         old = [mark for mark in takewhile(lambda mark: self._ended[mark] < over, self._ended)
                if not mark.startswith(_TOKEN) or self._ended[mark] < token_over]

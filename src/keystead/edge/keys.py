@@ -24,6 +24,7 @@ PIN_MOST_SECONDS: Final = 90 * 86400
 TICKET_MOST_SECONDS: Final = 6 * 86400
 LONGEST_TICKET_SECONDS: Final = 366 * 86400  # of any kind: longer, and its end might be forgotten before it is over
 TOKEN_MOST_SECONDS: Final = 365 * 86400
+TOKEN_ENDED_SECONDS: Final = 3651 * 86400  # earlier versions gave tokens ten years, and those are there still
 REPEAT_SECONDS: Final = 86400
 CLAIM_SECONDS: Final = 60
 
@@ -101,7 +102,7 @@ TICKET_USED = FlagKey(
 )
 TICKETS_ENDED: SortedSetKey[str] = SortedSetKey(
     EDGE, "tickets:ended", str, tag="tickets", member="identifier of a ticket, or a hash of whose tickets all ended",
-    ttl=Sliding(LONGEST_TICKET_SECONDS, reads=False),
+    ttl=Sliding(TOKEN_ENDED_SECONDS, reads=False),
     score="unix time of its end", purpose="tickets that ended before their time, until that is over too",
     writers=("edge.endings",), readers=("edge.endings",), dead_letter=OnCorrupt.MISS,
 )
