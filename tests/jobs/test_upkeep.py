@@ -4,9 +4,12 @@ import asyncio
 
 from keystead.clock import SystemClock
 from keystead.engine import Valkey
-from keystead.jobs import JobBook, Jobs
+from keystead.engine.failures import ServerAway
+from keystead.jobs import JobBook, Jobs, Worker
+from keystead.jobs.endings import Ending
 from keystead.jobs.keys import CONTROL, OPEN_SECONDS, TOTALS, WORKER, WORKERS, Queue
-from keystead.jobs.models import Control
+from keystead.jobs.models import Control, JobRecord
+from keystead.jobs.upkeep import Upkeep
 
 from .beside import at_work, until
 
@@ -63,3 +66,18 @@ async def test_a_worker_forgets_what_it_need_not_call_off_any_more(server: Valke
         await Queue().cancelled.remove(server, "known")
         await until(lambda: worker._runner.cancelled == set())
     assert await Queue().cancelled.size(server) == 0
+
+
+async def test_whoever_leaves_waits_once_for_a_server_that_is_away() -> None:
+    class Away:
+        asked = 0
+
+        def pipeline(self, transaction: bool = True) -> None:
+            self.asked += 1
+            raise ServerAway("no server")
+
+    away = Away()
+    worker = Worker(away, book())
+    worker.ended.note(JobRecord("t.nothing", {}, 0.0, "u1"), "", Ending("succeeded"))
+    await Upkeep(away, SystemClock(), worker, []).leave()
+    assert away.asked == 1

@@ -205,9 +205,9 @@ class Upkeep:
 
     async def leave(self) -> None:
         """Say good-bye, so that nobody waits for signs of life."""
-        with self._patience():
-            await self._worker.ended.hand_over(self._valkey)
-        with self._patience():
+        with self._patience():  # a server that is away is waited for once, not for each of these
+            with contextlib.suppress(ErrorReply):
+                await self._worker.ended.hand_over(self._valkey)
             await self.report()
             await WORKER.at(self._worker.name).delete(self._valkey)
             await WORKERS.at().remove(self._valkey, self._worker.name)
