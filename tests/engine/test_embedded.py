@@ -483,3 +483,10 @@ def test_unprivileged_user_runs_a_server_and_is_refused_what_is_not_his() -> Non
         assert "cannot be written (Permission denied)" in refusal
         assert "embedded://DIR" in refusal
     assert "belongs to another user (Permission denied)" in attaching
+
+
+@pytest.mark.parametrize("below", ["", "data"])
+def test_a_file_in_place_of_the_directory_is_called_that(tmp_path, below):
+    (tmp_path / "file").touch()
+    with pytest.raises(Invalid, match="is not a directory"):
+        attach(tmp_path / "file" / below)

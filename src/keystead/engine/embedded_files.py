@@ -60,6 +60,8 @@ def attach(where: Address | Path | str) -> Address:
         if running is None:
             raise Unavailable(f"the server in {directory} is just starting; try again in a moment")
         password = find_password(directory) if running.port else None
+    except NotADirectoryError as error:
+        raise Invalid(f"no server can run in {directory}: that is not a directory") from error
     except OSError as error:
         raise Invalid(
             f"the server in {directory} belongs to another user ({error.strerror}); run as that user, or give that "
