@@ -48,7 +48,11 @@ def latest_routes(history: History, require: Callable[[Request], None]) -> APIRo
         )] = None,
         limit: Limit = FIRST_LIMIT, cursor: Cursor = None,
     ) -> TouchList:
-        """The latest touches of everybody, newest first. A page may be short although more follow."""
+        """The latest touches of everybody, newest first. A page may be short although more follow.
+
+        Of those that wait to be planned or logged the first page has the newest; the others are listed once they are
+        in the log.
+        """
         require(request)
         response.headers["cache-control"] = "no-store"
         before = PageRequest(limit, cursor).position(_Position)
