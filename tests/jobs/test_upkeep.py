@@ -34,6 +34,24 @@ async def test_a_worker_is_seen_while_it_works_and_gone_when_it_left(server: Val
     assert await TOTALS.at().get(server, "done") == 1
 
 
+async def test_a_report_that_nobody_waits_for_any_more_counts_once(server: Valkey) -> None:
+    worker = Worker(server, book())
+    upkeep = Upkeep(server, SystemClock(), worker, [])
+    worker.tally.done = 1
+    reporting = asyncio.create_task(upkeep.report())
+    await until(lambda: TOTALS.at().get(server, "done"))  # by its own connection: the answer may not be read yet
+    reporting.cancel()
+    for _ in range(20):  # and at each of the first steps on its way
+        worker.tally.done += 1
+        reporting = asyncio.create_task(upkeep.report())
+        for _ in range(worker.tally.done):
+            await asyncio.sleep(0)
+        reporting.cancel()
+        await asyncio.wait([reporting])
+    await upkeep.leave()
+    assert await TOTALS.at().get(server, "done") == worker.tally.done == 21
+
+
 async def test_thousands_that_are_due_at_once_are_queued(server: Valkey) -> None:
     ran = 0
 

@@ -67,6 +67,7 @@ class Upkeep:
         self._stations = stations
         self._started_at = clock.now()
         self._reported = Tally()
+        self._telling: asyncio.Task[None] | None = None
         self._heard: set[str] = set()  # called off by message since what is written down was read last
 
     def parts(self) -> list[Coroutine[Any, Any, None]]:
@@ -181,7 +182,16 @@ class Upkeep:
             await asyncio.sleep(UPKEEP_SECONDS)
 
     async def report(self) -> None:
-        """Tell of this worker, and add what ended since the last time to the totals."""
+        """Tell of this worker, and add what ended since the last time to the totals.
+
+        What was begun is heard to its end, whoever stops waiting: else the same jobs would be added once more.
+        """
+        if self._telling is not None:
+            await asyncio.wait([self._telling])
+        self._telling = asyncio.create_task(self._tell())
+        await asyncio.shield(self._telling)
+
+    async def _tell(self) -> None:
         worker, now, tally = self._worker, self._clock.now(), self._worker.tally
         new = Tally(tally.done, tally.failed, tally.retried)
         named = [station.queue.name for station in self._stations if station.queue.name]
