@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import pytest_asyncio
 
@@ -26,6 +27,10 @@ from .databases import PostgreSQL, migrated
 # Tests start hundreds of Python programs. Where bytecode is not kept, each of them compiles the whole package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# How long an example takes says something of the machine and of what else runs there, not of what is tested.
+hypothesis.settings.register_profile("keystead", deadline=None)
+hypothesis.settings.load_profile("keystead")
 
 
 @pytest.hookimpl(wrapper=True)
