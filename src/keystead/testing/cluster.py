@@ -79,9 +79,8 @@ class LocalCluster:
         raise Unavailable(f"no node of the test cluster serves slot {slot}")
 
     def replica_of(self, primary: ValkeyProcess) -> ValkeyProcess:
-        name = bytes(primary.call("CLUSTER", "MYID")).decode()
-        replicas = primary.call("CLUSTER", "REPLICAS", name)
-        return self.node_at(int(bytes(replicas[0]).split(b" ")[1].split(b"@")[0].split(b":")[1]))
+        replicas = self._replicas_known_to(primary)
+        return self.node_at(int(replicas[0].split(b" ")[1].split(b"@")[0].split(b":")[1]))
 
     def fail_over(self, primary: ValkeyProcess) -> None:
         """Let the replica of ``primary`` take over in an orderly way, with nothing killed and nothing lost."""
@@ -177,14 +176,20 @@ class LocalCluster:
             facts = bytes(node.call("CLUSTER", "INFO"))
             if b"cluster_state:ok" not in facts or b"cluster_slots_ok:%d" % _SLOTS not in facts:
                 return False
-        replicas = 0
+        replicas = known = 0
         for node in self.nodes:
             facts = bytes(node.call("INFO", "replication"))
             if b"role:slave" in facts:
                 replicas += 1
                 if b"master_link_status:up" not in facts or b"master_sync_in_progress:0" not in facts:
                     return False
-        return replicas == self._size - self._shards
+            else:  # a replica may be in step before its primary has heard whose it is
+                known += len(self._replicas_known_to(node))
+        return replicas == known == self._size - self._shards
+
+    @staticmethod
+    def _replicas_known_to(primary: ValkeyProcess) -> list[bytes]:
+        return [bytes(line) for line in primary.call("CLUSTER", "REPLICAS", bytes(primary.call("CLUSTER", "MYID")))]
 
     @staticmethod
     def _serves(node: ValkeyProcess) -> bool:
