@@ -51,7 +51,7 @@ async def test_walk_from_what_ended_lately_to_the_job(tab, store):
     await tab.goto("/jobs")
     card = tab.get_by_role("region", name="Jobs", exact=True)
     await card.get_by_role("button", name="Ended").click()
-    await expect(card).to_contain_text("The newest of what ended")
+    await expect(card).to_contain_text("The newest that ended")
     await expect(card.locator("tbody tr", has_text="shop.cancelled")).to_contain_text("cancelled")
     await card.get_by_role("button", name="Failed").click()
     await expect(card.locator("tbody tr", has_text="shop.succeeded")).to_have_count(0)

@@ -20,7 +20,7 @@ COLUMNS: Final = (
     Column("Job"), Column("Status", "state"), Column("Queue", "mid"), Column("Worker", "wide"),
     Column("Tries", "num mid"), Column("Took", "num mid"), Column("Ended", "num"),
 )
-SAYS: Final = "The newest of what ended. Each worker tells once a second, of 200 of a kind at most."
+SAYS: Final = "The newest that ended. Where more than 200 a second end alike, a worker tells the newest of them."
 EMPTY: Final = "No job has ended lately. Each that does is listed here, for a day after the last."
 
 
