@@ -291,7 +291,7 @@ def _check_credential(path: str, found: Identified) -> None:
         return
     if not found.caller.known:
         raise NotLoggedIn("this needs a credential: log in with a link from `keystead login-link`, "
-                          "or send a bearer token")
+                          "or send a bearer token; one that was sent is wrong, has expired or was taken back")
     if found.caller.kind is CallerKind.USER and not path.startswith(LIMITED_PREFIX):
         raise Forbidden("this credential is for the HTTP interface alone")
 
