@@ -44,7 +44,7 @@ def test_newest_of_all_kinds_come_first():
 async def test_walk_from_what_ended_lately_to_the_job(tab, store):
     now = time.time()
     for number, status in enumerate(("succeeded", "failed", "cancelled")):
-        job = ended(number, status, ended_at=now - number, queued_at=now - 60, name=f"shop.{status}",
+        job = ended(number, status, ended_at=now - 2143 - number, queued_at=now - 3000, name=f"shop.{status}",
                     error="KeyError" if status == "failed" else "")
         await ENDED_LATELY.at(status=status).add(store, job, job.ended_at)
     await store.hset("jobs:totals", "done", 1)  # a server that never saw a job shows how to begin instead
@@ -53,6 +53,9 @@ async def test_walk_from_what_ended_lately_to_the_job(tab, store):
     await card.get_by_role("button", name="Ended").click()
     await expect(card).to_contain_text("The newest that ended")
     await expect(card.locator("tbody tr", has_text="shop.cancelled")).to_contain_text("cancelled")
+    last = card.locator("tbody tr", has_text="shop.cancelled").locator("td:visible").last
+    await expect(last).to_contain_text(" ago")
+    assert await last.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "a long age stays inside the card"
     await card.get_by_role("button", name="Failed").click()
     await expect(card.locator("tbody tr", has_text="shop.succeeded")).to_have_count(0)
     await expect(card.locator("tbody tr", has_text="shop.failed")).to_contain_text("KeyError")
